@@ -1,7 +1,7 @@
 //! Guards of the thirteen messages that follow a proposal. What they look at is the state alone, so that
 //! a stored record is held to them again ([`super::State`] evolves by nothing else).
 
-use super::state::{Countersignature, Phase, Reported, State, VoteRecord};
+use super::state::{Countersignature, Phase, Reported, State, StateName, VoteRecord};
 use super::table::{self, Next, Office};
 use super::tally::{Outcome, Poll};
 use super::{Derived, Effect, Taken};
@@ -118,13 +118,31 @@ fn permit(
     if offices == [Office::Stranger] {
         return Err(unknown());
     }
-    let message = format!("the round is {name} and does not take {verb} from you");
-    let refusal = refused(code, message);
+    let refusal = refused(code, not_taken(name, verb));
     if code == Code::TooEarly {
         let timeout = state.opening.proposal.timeout_ms;
         return Err(refusal.retry_after_ms(timeout.since(now).saturating_add(1)));
     }
     Err(refusal)
+}
+
+/// That a message is not taken from its sender, and from whom it would be.
+fn not_taken(name: StateName, verb: ConsensusVerb) -> String {
+    let takes = |office: &Office| {
+        table::transition(name, verb, *office).is_some_and(|next| next != Next::Evidence)
+    };
+    let takers: Vec<&str> = Office::ALL
+        .iter()
+        .filter(|office| takes(office))
+        .map(|office| office.as_str())
+        .collect();
+    match takers.is_empty() {
+        true => format!("the round is {name} and takes no {verb}"),
+        false => format!(
+            "the round is {name} and takes {verb} from its {}, not from you",
+            takers.join(" or ")
+        ),
+    }
 }
 
 /// What a message about a round that is not known is answered with, and a stranger's about any.
