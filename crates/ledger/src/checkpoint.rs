@@ -44,6 +44,9 @@ pub enum CheckpointStoreError {
          the same log. Make sure that one only runs, then start"
     )]
     Conflict,
+    /// Another process is the writer of the log by now, and stores its checkpoints: nothing is amiss.
+    #[error("another process writes to this ledger by now: it signs the checkpoints")]
+    Fenced,
     /// The place failed; whether a swap was done is unknown.
     #[error("the checkpoint could not be read or stored: {0}")]
     Backend(#[source] BackendError),
@@ -211,10 +214,11 @@ fn verifier(key: PublicKey) -> impl Fn(&[u8], &[u8; 64]) -> bool {
     move |message, signature| key.verify(message, &Signature::from_bytes(*signature))
 }
 
-/// Why checkpoints are not signed any more. The process must end: the log may be forking.
+/// Why checkpoints are not signed any more. The process must end, or stand by where another one is the
+/// writer: the log may be forking.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointStopped {
-    /// Another process signs for the same log.
+    /// Another process signs for the same log, or has taken over.
     #[error(transparent)]
     Store(CheckpointStoreError),
     /// The origin cannot be signed under.
@@ -321,7 +325,7 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
                 self.note(made);
                 return Ok(true);
             }
-            Err(error @ CheckpointStoreError::Conflict) => {
+            Err(error @ (CheckpointStoreError::Conflict | CheckpointStoreError::Fenced)) => {
                 return Err(CheckpointStopped::Store(error));
             }
             Err(error) => error,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
-use x811_ledger::checkpoint::CheckpointStopped;
+use x811_ledger::checkpoint::{CheckpointStopped, CheckpointStoreError};
 use x811_ledger::clock::Clock;
 use x811_ledger::sequencer::{OpenError, Stopped};
 use x811_store::{Backend, Lease, SqliteReadModel};
@@ -158,10 +158,19 @@ async fn first<C: Clock>(
     );
     if may_be_replaced && parts.lease.is_some() {
         let is_lost = tokio::time::timeout(LEASE_GRACE, lost(parts.lease.clone())).await;
-        let is_fenced = !matches!(&first.signed, Some(Err(_)));
-        first.is_replaced = is_lost.is_ok() || is_fenced;
+        first.is_replaced = is_lost.is_ok() || is_fenced(&first);
     }
     first
+}
+
+/// Whether the store itself said that another process writes, and not only that something differs.
+fn is_fenced(first: &First) -> bool {
+    match &first.signed {
+        Some(Err(RunError::Checkpoint(CheckpointStopped::Store(error)))) => {
+            matches!(error, CheckpointStoreError::Fenced)
+        }
+        signed => !matches!(signed, Some(Err(_))),
+    }
 }
 
 async fn lost(lease: Option<Lease>) {

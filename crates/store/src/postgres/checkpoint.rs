@@ -20,6 +20,13 @@ impl CheckpointRow {
         let writer = owner.map(|owner| (owner.epoch.cast_signed(), owner.holder.clone()));
         CheckpointRow { pool, writer }
     }
+
+    /// Whether that epoch and holder are still the writer's.
+    async fn is_writer(&self, epoch: i64, holder: &str) -> Result<bool, CheckpointStoreError> {
+        let mine = "SELECT EXISTS (SELECT FROM writer WHERE epoch = $1 AND holder = $2)";
+        let is_writer = sqlx::query_scalar(mine).bind(epoch).bind(holder);
+        is_writer.fetch_one(&self.pool).await.map_err(failed)
+    }
 }
 
 impl CheckpointStore for CheckpointRow {
@@ -65,7 +72,8 @@ impl CheckpointStore for CheckpointRow {
             .rows_affected()
         {
             1 => Ok(()),
-            _ => Err(CheckpointStoreError::Conflict),
+            _ if self.is_writer(*epoch, holder).await? => Err(CheckpointStoreError::Conflict),
+            _ => Err(CheckpointStoreError::Fenced),
         }
     }
 }

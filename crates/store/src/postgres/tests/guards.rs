@@ -106,9 +106,12 @@ async fn a_writer_that_was_replaced_stores_no_checkpoint() {
     for previous in [None, Some(first())] {
         let swapped = slept.compare_and_swap(previous, "late".to_owned()).await;
         let error = swapped.unwrap_err();
-        assert!(matches!(error, CheckpointStoreError::Conflict), "{error:?}");
+        assert!(matches!(error, CheckpointStoreError::Fenced), "{error:?}");
     }
     let second = second.checkpoint();
+    let swapped = second.compare_and_swap(None, "none".to_owned()).await;
+    let error = swapped.unwrap_err();
+    assert!(matches!(error, CheckpointStoreError::Conflict), "{error:?}");
     assert_eq!(second.load().await.unwrap(), Some(first()));
     let swapped = second.compare_and_swap(Some(first()), "second".to_owned());
     swapped.await.unwrap();
