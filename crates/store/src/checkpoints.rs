@@ -23,9 +23,14 @@ pub struct CheckpointPlaces {
 struct Held {
     file: Option<String>,
     row: Option<String>,
-    /// What the row may hold: it is unknown whether it was written.
-    tried: Option<String>,
+    /// What the row may hold instead: swaps of which it is unknown whether they were done. A commit that
+    /// waits for standbys is seen by nobody, and done all the same once they come.
+    tried: Vec<String>,
 }
+
+/// Unknown swaps that are remembered, one a second: the first of them that is under way holds back those
+/// behind it.
+const MOST_TRIED: usize = 1_000;
 
 impl Held {
     /// The one of the longer log. Two of one size that differ are left to whoever compares roots:
@@ -77,6 +82,38 @@ impl CheckpointPlaces {
         Ok(())
     }
 
+    /// Swaps the row; from a checkpoint of which nothing was heard, where it turns out to be there.
+    async fn swap_row(
+        &self,
+        row: &CheckpointRow,
+        previous: Option<String>,
+        next: &str,
+    ) -> Result<(), CheckpointStoreError> {
+        {
+            let tried = &mut self.held().tried;
+            if tried.len() < MOST_TRIED && !tried.iter().any(|tried| tried == next) {
+                tried.push(next.to_owned());
+            }
+        }
+        if let Err(error) = row.compare_and_swap(previous, next.to_owned()).await {
+            let found = match error {
+                CheckpointStoreError::Conflict => row.load().await?,
+                other => return Err(other),
+            };
+            let is_own = found
+                .as_ref()
+                .is_some_and(|it| self.held().tried.contains(it));
+            match is_own {
+                true => row.compare_and_swap(found, next.to_owned()).await?,
+                false => return Err(error),
+            }
+        }
+        let mut held = self.held();
+        held.row = Some(next.to_owned());
+        held.tried.clear();
+        Ok(())
+    }
+
     fn held(&self) -> std::sync::MutexGuard<'_, Held> {
         let held = self.held.lock();
         held.unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -85,17 +122,14 @@ impl CheckpointPlaces {
 
 impl CheckpointStore for CheckpointPlaces {
     async fn load(&self) -> Result<Option<String>, CheckpointStoreError> {
-        let held = Held {
-            file: self.file.load().await?,
-            row: match &self.row {
-                Some(row) => row.load().await?,
-                None => None,
-            },
-            tried: None,
+        let file = self.file.load().await?;
+        let row = match &self.row {
+            Some(row) => row.load().await?,
+            None => None,
         };
-        let newest = held.newest().cloned();
-        *self.held() = held;
-        Ok(newest)
+        let mut held = self.held();
+        (held.file, held.row) = (file, row);
+        Ok(held.newest().cloned())
     }
 
     /// The row first: of two hosts it decides. A crash in between leaves the file one behind.
@@ -110,16 +144,7 @@ impl CheckpointStore for CheckpointPlaces {
             return Err(CheckpointStoreError::Conflict);
         }
         if let Some(row) = &self.row {
-            self.held().tried = Some(next.clone());
-            let swapped = row.compare_and_swap(held.row, next.clone()).await;
-            match (swapped, held.tried) {
-                (Err(CheckpointStoreError::Conflict), Some(tried)) => {
-                    row.compare_and_swap(Some(tried), next.clone()).await?;
-                }
-                (swapped, _) => swapped?,
-            }
-            let mut held = self.held();
-            (held.row, held.tried) = (Some(next.clone()), None);
+            self.swap_row(row, held.row, &next).await?;
         }
         self.file.compare_and_swap(held.file, next.clone()).await?;
         self.held().file = Some(next);

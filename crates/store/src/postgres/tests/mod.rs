@@ -9,6 +9,7 @@
 pub(crate) mod cluster;
 mod conformance;
 mod guards;
+mod places;
 mod quorum;
 
 /// The address of a new and empty schema.

@@ -1,0 +1,60 @@
+//! The last checkpoint in a file and in a row, where nothing is heard of a swap of the row.
+
+use std::time::Duration;
+
+use x811_ledger::checkpoint::CheckpointStore as _;
+
+use super::cluster::Node;
+use super::url;
+use crate::checkpoint::FileCheckpointStore;
+use crate::{CheckpointPlaces, PostgresStore};
+
+fn checkpoint(size: u64) -> String {
+    format!("x811/test\n{size}\nroot\n")
+}
+
+/// Until as many commits as that wait for a standby, or none does.
+async fn wait_for_commits(node: &Node, count: i64) {
+    let question = "SELECT count(*) = $1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    let mut stranger = node.stranger().await;
+    for _ in 0..1_000 {
+        let asked = sqlx::query_scalar(question).bind(count);
+        if asked.fetch_one(&mut stranger).await.unwrap() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("never {count} waiting commits");
+}
+
+async fn name_standbys(node: &Node, names: &str) {
+    let names = format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'");
+    node.run_sql(&names).await;
+    node.run_sql("SELECT pg_reload_conf()").await;
+}
+
+/// The connection breaks while the commit of a swap waits for standbys: nobody sees it yet, and then it
+/// is there all the same.
+#[tokio::test]
+async fn reliability_a_swap_of_which_nothing_was_heard_is_gone_on_from() {
+    let node = Node::start(&[]).await;
+    let store = PostgresStore::open(&url(&node).await, None).await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = FileCheckpointStore::open(dir.path()).unwrap();
+    let places = CheckpointPlaces::of(file, Some(store.checkpoint()));
+    assert_eq!(places.load().await.unwrap(), None);
+    let first = Some(checkpoint(1));
+    places.compare_and_swap(None, checkpoint(1)).await.unwrap();
+
+    name_standbys(&node, "nobody").await;
+    tokio::select! {
+        swapped = places.compare_and_swap(first.clone(), checkpoint(2)) => panic!("{swapped:?}"),
+        () = wait_for_commits(&node, 1) => {}
+    }
+    assert_eq!(places.load().await.unwrap(), first, "it is not seen yet");
+    name_standbys(&node, "").await;
+    wait_for_commits(&node, 0).await;
+
+    places.compare_and_swap(first, checkpoint(3)).await.unwrap();
+    assert_eq!(places.load().await.unwrap(), Some(checkpoint(3)));
+}
