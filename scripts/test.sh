@@ -85,6 +85,14 @@ stories_on_postgresql() {
     -E "package(x811-tests) and ($all) and not ($directory) and ($chosen)"
 }
 
+# The binary that takes a log in EventStoreDB, and its stories on the double; then the one without it is
+# put back, for the steps behind this one.
+stories_on_a_double() {
+  cargo build -p x811-cli -p x811-store --features x811-cli/eventstore --bin x811 --example eventstore_double &&
+    cargo nextest run -p x811-tests --features eventstore --test eventstore --profile ci &&
+    cargo build --workspace --bins
+}
+
 require_tools
 step "systemd-analyze" install_systemd
 step "strace and faketime" install_fault_tools
@@ -102,7 +110,8 @@ step "requirements named by tests" scripts/requirements.sh
 step "format" cargo fmt --all --check
 step "lints" cargo clippy --workspace --all-targets -- -D warnings
 step "the auditor's build" cargo check -p x811-cli --no-default-features
-step "lints, EventStoreDB" cargo clippy -p x811-store --all-targets --features eventstore -- -D warnings
+step "lints, EventStoreDB" cargo clippy -p x811-store -p x811-tests --all-targets \
+  --features x811-store/eventstore,x811-tests/eventstore -- -D warnings
 # The stories in tests/ run the real binary, which building a test does not build.
 step "binary" cargo build --workspace --bins --examples
 step "doc tests" cargo test --workspace --doc
@@ -111,6 +120,7 @@ step "tests" cargo nextest run --workspace --profile ci
 step "stories on PostgreSQL" stories_on_postgresql
 step "tests, EventStoreDB" cargo nextest run -p x811-store --features eventstore --profile ci \
   --success-output final kurrent
+step "stories of the binary, EventStoreDB double" stories_on_a_double
 step "HTTP interface, by generated requests" scripts/api.sh
 step "clients generated from the description" scripts/clients.sh
 step "packages for Python and Node" scripts/packages.sh

@@ -3,6 +3,7 @@
 pub mod anvil;
 pub mod binary;
 pub mod browser;
+pub mod eventstore;
 pub mod postgres;
 pub mod proxy;
 pub mod soak;

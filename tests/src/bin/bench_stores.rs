@@ -1,16 +1,26 @@
-//! `bench_stores append|ingest [OPTIONS]`: `x811 bench` side by side on SQLite, on a PostgreSQL server,
-//! and on one of three that waits for one of the two others. The servers are started here, on this
-//! machine and its disk, and write through to it; the binary is the one beside this program:
+//! `bench_stores append|ingest [--with-double] [OPTIONS]`: `x811 bench` side by side on SQLite, on a
+//! PostgreSQL server, and on one of three that waits for one of the two others; with `--with-double` also
+//! on a double of EventStoreDB. All are started here, on this machine and its disk, and the PostgreSQL
+//! servers write through to it; the binary is the one beside this program:
 //!
 //! ```text
 //! cargo build --release --bin x811 --bin bench_stores
 //! target/release/bench_stores ingest --at-once 256
+//! ```
+//!
+//! With the double, the binary has the feature `eventstore`, and the double is built, too:
+//!
+//! ```text
+//! cargo build --release --features x811-cli/eventstore --bin x811 --bin bench_stores \
+//!   --example eventstore_double
+//! target/release/bench_stores ingest --with-double --at-once 256
 //! ```
 
 use std::error::Error;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use x811_tests::eventstore::Double;
 use x811_tests::postgres::Node;
 
 /// As a server is that keeps what it says.
@@ -20,8 +30,13 @@ const NAMES: &str = "ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (s2, s3
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let mut words = std::env::args().skip(1);
-    let verb = words.next().unwrap_or_else(|| "ingest".to_owned());
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let with_double = words.iter().any(|word| word == "--with-double");
+    words.retain(|word| word != "--with-double");
+    if words.is_empty() {
+        words.push("ingest".to_owned());
+    }
+    let binary = std::env::current_exe()?.with_file_name("x811");
     let alone = Node::start(DURABLE).await;
     let primary = Node::start(DURABLE).await;
     let _second = primary.standby_with("s2", DURABLE).await;
@@ -30,14 +45,29 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     primary.run_sql(NAMES).await;
     primary.run_sql("SELECT pg_reload_conf()").await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let binary = std::env::current_exe()?.with_file_name("x811");
-    let measured = Command::new(binary)
-        .args(["bench", &verb])
+    let mut bench = Command::new(&binary);
+    bench
+        .arg("bench")
+        .args(words)
         .args(["--backend", "sqlite,postgres,postgres-quorum"])
         .args(["--store-url", &url, "--quorum-url", &quorum_url])
-        .args(["--store-standby", "s2,s3"])
-        .args(words)
-        .status()?;
+        .args(["--store-standby", "s2,s3"]);
+    let double = match with_double {
+        true => {
+            let profile = binary.parent().ok_or("the binary lies in no directory")?;
+            let (double, beside_url) = (Double::start(profile, 1), alone.url().await);
+            bench.args(["--backend", "eventstore-double"]).args([
+                "--double-url",
+                double.url(),
+                "--beside-url",
+                &beside_url,
+            ]);
+            Some(double)
+        }
+        false => None,
+    };
+    let measured = bench.status()?;
+    drop(double);
     Ok(match measured.success() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,

@@ -2,11 +2,14 @@
 
 use clap::ValueEnum;
 use serde::Serialize;
-use x811_store::{Database, PostgresError, Quorum, StoreUrl};
+use x811_store::{Database, LogUrl, PostgresError, Quorum, StoreUrl};
 
 use super::figures::{Latency, Rate, thousands};
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
+
+/// What a double is called, so that nobody takes its figures for those of a server.
+const DOUBLE: &str = "eventstore-double";
 
 /// A kind of place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -17,6 +20,9 @@ enum Kind {
     Postgres,
     /// One with standbys that must have what is acknowledged, named by --quorum-url
     PostgresQuorum,
+    /// A double of EventStoreDB's protocol, named by --double-url, with the database of --beside-url
+    /// beside it; in a build with the feature `eventstore`
+    EventstoreDouble,
 }
 
 /// Which places are measured.
@@ -35,6 +41,12 @@ pub(super) struct Backends {
     /// Name of a standby of that one; may be given again
     #[arg(long = "store-standby", value_name = "NAME", value_delimiter = ',')]
     standbys: Vec<String>,
+    /// The double's nodes, kurrentdb://…, with no log in it
+    #[arg(long, value_name = "URL", requires = "beside_url")]
+    double_url: Option<LogUrl>,
+    /// PostgreSQL database for what lies beside the double's log
+    #[arg(long, value_name = "URL")]
+    beside_url: Option<String>,
 }
 
 /// A place.
@@ -51,6 +63,7 @@ impl BenchPlace {
             Kind::Sqlite => "sqlite",
             Kind::Postgres => "postgres",
             Kind::PostgresQuorum => "postgres-quorum",
+            Kind::EventstoreDouble => DOUBLE,
         }
     }
 
@@ -64,27 +77,36 @@ impl Backends {
     /// The places, in order; none where none is asked for.
     pub(super) fn places(&self) -> Result<Vec<BenchPlace>, Failure> {
         let places = self.backend.iter().map(|kind| {
-            let database = match kind {
-                Kind::Sqlite => None,
-                Kind::Postgres => {
-                    Some(Database::at(named(self.store_url.as_ref(), "--store-url")?))
-                }
-                Kind::PostgresQuorum => {
-                    let url = named(self.quorum_url.as_ref(), "--quorum-url")?;
-                    let quorum = Quorum::of(1, self.standbys.clone());
-                    let none = || Failure::usage("name its standbys by --store-standby");
-                    Some(Database {
-                        quorum: Some(quorum.ok_or_else(none)?),
-                        ..Database::at(url)
-                    })
-                }
-            };
+            let database = self.database_of(*kind)?;
             Ok(BenchPlace {
                 kind: *kind,
                 database,
             })
         });
         places.collect()
+    }
+
+    fn database_of(&self, kind: Kind) -> Result<Option<Database>, Failure> {
+        Ok(match kind {
+            Kind::Sqlite => None,
+            Kind::Postgres => Some(Database::at(named(self.store_url.as_ref(), "--store-url")?)),
+            Kind::PostgresQuorum => {
+                let url = named(self.quorum_url.as_ref(), "--quorum-url")?;
+                let quorum = Quorum::of(1, self.standbys.clone());
+                let none = || Failure::usage("name its standbys by --store-standby");
+                Some(Database {
+                    quorum: Some(quorum.ok_or_else(none)?),
+                    ..Database::at(url)
+                })
+            }
+            Kind::EventstoreDouble => {
+                let none = || Failure::usage("this place is named by --double-url URL");
+                Some(Database {
+                    log: Some(self.double_url.clone().ok_or_else(none)?),
+                    ..Database::at(named(self.beside_url.as_ref(), "--beside-url")?)
+                })
+            }
+        })
     }
 }
 
@@ -200,5 +222,11 @@ impl Report for SideBySide {
             "log bytes",
         ];
         out.table(&head, &rows);
+        if self.backends.iter().any(|row| row.backend == DOUBLE) {
+            out.line(
+                "eventstore-double: the protocol over memory, without disk and without replication. It \
+                 says what the client and the database beside it cost, and nothing of a server",
+            );
+        }
     }
 }

@@ -1,19 +1,24 @@
 //! One commit in one statement, which is its own transaction: whether this writer may, whether the
 //! log ends where it thinks, and everything that is written.
 
-use sqlx::Postgres;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
+use sqlx::{Postgres, Row as _};
 use x811_ledger::port::{Commit, NonceOutcome};
+
+use super::error::PostgresError;
+use super::open::check_synchronous;
 
 /// `mine` locks the writer's row until the commit, standbys included: who takes over waits for it,
 /// and a writer that was replaced finds it changed. `allowed` sees the log as of the beginning of
-/// the statement; a record that came in between is met at the primary key.
+/// the statement; a record that came in between is met at the primary key. The setting is read here and
+/// not at the start alone: a reload, or a pooler, may change it (stores.md section 3).
 const APPEND: &str = "
 WITH mine AS MATERIALIZED (
     SELECT FROM writer WHERE epoch = $1 AND holder = $2 FOR SHARE
 ), allowed AS MATERIALIZED (
     SELECT FROM mine WHERE $3 = (SELECT coalesce(max(position) + 1, 0) FROM records)
+        AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
 ), new_records AS (
     INSERT INTO records (position, leaf)
     SELECT new.position, new.leaf FROM unnest($4::bigint[], $5::bytea[]) AS new (position, leaf)
@@ -52,10 +57,11 @@ WITH mine AS MATERIALIZED (
     SELECT 0, $23, $24::bytea WHERE length($24::bytea) > 0 AND EXISTS (SELECT FROM allowed)
     ON CONFLICT (only_row) DO UPDATE SET size = excluded.size, frontier = excluded.frontier
 )
-SELECT EXISTS (SELECT FROM mine), EXISTS (SELECT FROM allowed)";
+SELECT EXISTS (SELECT FROM mine), EXISTS (SELECT FROM allowed), current_setting('synchronous_commit')";
 
 /// The statement for `commit` by the writer `holder` of `epoch`. Its row says whether that is the
-/// writer, and whether the log had the size it expects; nothing is written unless both hold.
+/// writer, and whether it was written, which it is where the log had the size it expects and commits
+/// wait for the disk.
 pub(super) fn append<'q>(
     commit: &'q Commit,
     epoch: u64,
@@ -105,10 +111,13 @@ pub(super) fn append<'q>(
         .bind(&*commit.frontier)
 }
 
-/// What the row of [`append`] says.
-pub(super) fn is_mine_and_next(row: &PgRow) -> Result<(bool, bool), sqlx::Error> {
-    use sqlx::Row as _;
-    Ok((row.try_get(0)?, row.try_get(1)?))
+/// What the row of [`append`] says; an error where commits of this writer do not wait for the disk.
+pub(super) fn is_mine_and_written(row: &PgRow) -> Result<(bool, bool), PostgresError> {
+    let (is_mine, is_written) = (row.try_get(0)?, row.try_get(1)?);
+    if is_mine {
+        check_synchronous(row.try_get(2)?)?;
+    }
+    Ok((is_mine, is_written))
 }
 
 /// One column of rows to write.

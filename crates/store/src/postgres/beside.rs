@@ -12,7 +12,7 @@ use x811_protocol::digest::Digest;
 
 use super::append::each;
 use super::error::PostgresError;
-use super::open::{LEDGER, STANDBYS, Wait};
+use super::open::{LEDGER, STANDBYS, Wait, check_synchronous};
 use super::quorum::Quorum;
 use super::store::PostgresStore;
 use super::url::StoreUrl;
@@ -24,7 +24,7 @@ static BESIDE: LazyLock<Migrator> = LazyLock::new(|| {
     migrator(&[LEDGER, (2, "beside a stream", STREAM), STANDBYS])
 });
 
-/// Whether this writer may, and no key is taken; then the bodies are staged. What was staged for
+/// Whether this writer may, no key is taken, and commits wait for the disk; then the bodies are staged. What was staged for
 /// positions that the log has by now is in its place, or is nobody's.
 const STAGE: &str = "
 WITH mine AS MATERIALIZED (
@@ -44,9 +44,10 @@ WITH mine AS MATERIALIZED (
     SELECT new.position, new.digest, new.bytes
     FROM unnest($6::bigint[], $7::bytea[], $8::bytea[]) AS new (position, digest, bytes)
     WHERE EXISTS (SELECT FROM mine) AND NOT EXISTS (SELECT FROM taken)
+        AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
     ON CONFLICT DO NOTHING
 )
-SELECT EXISTS (SELECT FROM mine), (SELECT name FROM taken)";
+SELECT EXISTS (SELECT FROM mine), (SELECT name FROM taken), current_setting('synchronous_commit')";
 
 impl PostgresStore {
     /// As [`PostgresStore::open_for`], for what lies beside a stream.
@@ -100,6 +101,7 @@ impl PostgresStore {
             .bind(each(&commit.bodies, |body| &*body.bytes))
             .bind(commit.expected_size.cast_signed());
         let row = owner.write_on_standbys(stage).await?;
+        check_synchronous(row.try_get(2).map_err(PostgresError::from)?)?;
         let taken: Option<String> = row.try_get(1).map_err(PostgresError::from)?;
         match taken {
             None => Ok(()),

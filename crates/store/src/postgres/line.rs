@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use x811_eventlog::{AppendError, BackendError, Head, ReadError, check_batch};
 use x811_ledger::port::Commit;
 
-use super::append::{append, is_mine_and_next};
+use super::append::{append, is_mine_and_written};
 use super::error::PostgresError;
 use super::open::{end_sessions, session_name};
 use super::quorum::Quorum;
@@ -86,9 +86,12 @@ impl Owner {
             },
             Err(elapsed) => return Err(unknown(Box::new(elapsed))),
         };
-        let (is_mine, is_next) = is_mine_and_next(&row).map_err(PostgresError::from)?;
-        if !is_mine || !is_next {
-            let refused = self.refused(&mut session, commit, is_mine).await;
+        let refused = match is_mine_and_written(&row) {
+            Ok((true, true)) => None,
+            Ok((is_mine, _)) => Some(self.refused(&mut session, commit, is_mine).await),
+            Err(refused) => Some(refused.into()),
+        };
+        if let Some(refused) = refused {
             line.session = Some(session);
             return Err(refused);
         }
@@ -190,7 +193,7 @@ impl Owner {
         )
         .execute(&mut *session)
         .await?;
-        quorum.confirm(session).await
+        quorum.confirm_all(session).await
     }
 
     /// A key that is taken; where it is a position, another writer was there.

@@ -97,10 +97,17 @@ async fn check_server(connection: &mut PgConnection) -> Result<(), PostgresError
     if is_standby {
         return Err(PostgresError::Standby);
     }
-    if !["on", "remote_apply"].contains(&&*synchronous) {
-        return Err(PostgresError::Asynchronous { found: synchronous });
+    check_synchronous(&synchronous)
+}
+
+/// Refuses a `synchronous_commit` by which a commit does not wait for disks.
+pub(super) fn check_synchronous(found: &str) -> Result<(), PostgresError> {
+    if ["on", "remote_apply"].contains(&found) {
+        return Ok(());
     }
-    Ok(())
+    Err(PostgresError::Asynchronous {
+        found: found.to_owned(),
+    })
 }
 
 fn is_new_enough(version: i32) -> bool {
@@ -214,6 +221,10 @@ pub(super) async fn end_sessions(
 ) -> Result<(), PostgresError> {
     let begun = Instant::now();
     loop {
+        // A transaction would see the sessions of its first look for ever.
+        sqlx::query("SELECT pg_stat_clear_snapshot()")
+            .execute(&mut *connection)
+            .await?;
         let left: i64 = sqlx::query_scalar(
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
              WHERE application_name = $1 AND pid <> pg_backend_pid() AND state <> 'idle'",

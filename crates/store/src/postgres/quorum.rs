@@ -17,6 +17,27 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks at what they have.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
+macro_rules! standbys_that_have {
+    ($mark:literal) => {
+        concat!(
+            "WITH due AS MATERIALIZED (SELECT coalesce($1::pg_lsn, ",
+            $mark,
+            "()) AS lsn)
+             SELECT due.lsn::text,
+                    (SELECT count(DISTINCT application_name) FROM pg_stat_replication
+                     WHERE application_name = ANY($2) AND state = 'streaming'
+                       AND flush_lsn >= due.lsn)
+             FROM due"
+        )
+    };
+}
+
+/// How many standbys have what this server has flushed.
+const FLUSHED: &str = standbys_that_have!("pg_current_wal_flush_lsn");
+
+/// How many standbys have all that this server has, flushed or not.
+const INSERTED: &str = standbys_that_have!("pg_current_wal_insert_lsn");
+
 /// Which standbys must have what was committed before anybody is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quorum {
@@ -84,13 +105,34 @@ impl Quorum {
         count.trim().parse() == Ok(self.needed) && names == due
     }
 
-    /// Waits until the standbys have flushed everything that is in the log of this server now, and
-    /// thereby everything committed before.
+    /// Waits until the standbys have flushed what a synchronous commit that has returned wrote, whether
+    /// it waited for them or not: this server had flushed its own log that far before it returned.
+    ///
+    /// Not what is inserted there by now: commits of others that wait for no disk, as renewals of the
+    /// lease are, lie behind it until the server's WAL writer comes by, up to 0.6 s later.
     pub(super) async fn confirm(&self, connection: &mut PgConnection) -> Result<(), PostgresError> {
+        self.reach(connection, FLUSHED).await
+    }
+
+    /// Waits until the standbys have flushed everything that is in the log of this server now, and
+    /// thereby everything that can be read of it, however it was committed.
+    pub(super) async fn confirm_all(
+        &self,
+        connection: &mut PgConnection,
+    ) -> Result<(), PostgresError> {
+        self.reach(connection, INSERTED).await
+    }
+
+    /// Waits until the standbys have flushed as far as `mark` says now.
+    async fn reach(
+        &self,
+        connection: &mut PgConnection,
+        mark: &'static str,
+    ) -> Result<(), PostgresError> {
         let begun = Instant::now();
         let mut due: Option<String> = None;
         loop {
-            let (lsn, confirmed) = self.confirmed(connection, due.as_deref()).await?;
+            let (lsn, confirmed) = self.confirmed(connection, mark, due.as_deref()).await?;
             if confirmed >= self.needed {
                 return Ok(());
             }
@@ -106,26 +148,19 @@ impl Quorum {
         }
     }
 
-    /// The place in the log that is asked about, and how many standbys have flushed it. Asked by the
-    /// session that committed: what it inserted lies before that place.
+    /// The place in the log that is asked about, `mark` unless it is `due`, and how many standbys have
+    /// flushed it.
     async fn confirmed(
         &self,
         connection: &mut PgConnection,
+        mark: &'static str,
         due: Option<&str>,
     ) -> Result<(String, u64), PostgresError> {
-        let (lsn, confirmed): (String, i64) = sqlx::query_as(
-            "WITH due AS MATERIALIZED (
-                 SELECT coalesce($1::pg_lsn, pg_current_wal_insert_lsn()) AS lsn)
-             SELECT due.lsn::text,
-                    (SELECT count(DISTINCT application_name) FROM pg_stat_replication
-                     WHERE application_name = ANY($2) AND state = 'streaming'
-                       AND flush_lsn >= due.lsn)
-             FROM due",
-        )
-        .bind(due)
-        .bind(&self.standbys)
-        .fetch_one(connection)
-        .await?;
+        let (lsn, confirmed): (String, i64) = sqlx::query_as(mark)
+            .bind(due)
+            .bind(&self.standbys)
+            .fetch_one(connection)
+            .await?;
         Ok((lsn, confirmed.cast_unsigned()))
     }
 }

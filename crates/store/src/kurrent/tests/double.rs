@@ -128,11 +128,14 @@ impl Cluster {
     }
 
     pub(super) fn url(&self) -> LogUrl {
+        self.address().parse().unwrap()
+    }
+
+    /// All nodes, as a client is told of them.
+    pub(super) fn address(&self) -> String {
         let state = self.state();
         let nodes: Vec<_> = state.addresses.iter().map(ToString::to_string).collect();
         format!("kurrentdb://{}?tls=false", nodes.join(","))
-            .parse()
-            .unwrap()
     }
 }
 
@@ -213,8 +216,8 @@ impl State {
         let events = stream.events.iter();
         let events: Vec<Stored> = match (options.read_direction, asked.revision_option) {
             (0, Some(RevisionOption::Revision(from))) => {
-                let events = events.filter(|event| event.revision >= from);
-                events.take(count).cloned().collect()
+                let before = stream.events.partition_point(|event| event.revision < from);
+                events.skip(before).take(count).cloned().collect()
             }
             (0, _) => events.take(count).cloned().collect(),
             (_, _) => events.rev().take(count).cloned().collect(),

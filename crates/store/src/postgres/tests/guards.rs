@@ -1,6 +1,7 @@
 //! What the database itself refuses, whoever asks; and who may write.
 
-use sqlx::{AssertSqlSafe, PgConnection};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, PgConnection};
 use x811_ledger::checkpoint::{CheckpointStore as _, CheckpointStoreError};
 use x811_ledger::port::{Commit, LedgerStore as _};
 
@@ -79,6 +80,34 @@ async fn a_second_process_is_kept_out_while_the_first_one_lives() {
     first.close().await;
     // Let go of: nobody waits for the lease to run out.
     PostgresStore::open(&url, None).await.unwrap();
+}
+
+/// A writer that died while its commit waited left a session that works on: it is ended, and whoever
+/// takes over sees that it has ended.
+#[tokio::test]
+async fn what_the_writer_before_has_under_way_is_ended_before_anybody_takes_over() {
+    let node = Node::start(&[]).await;
+    let url = url(&node).await;
+    let _slept = PostgresStore::open(&url, None).await.unwrap();
+    let mut stranger = node.stranger().await;
+    let holder = sqlx::query_scalar("SELECT holder FROM ledger0.writer");
+    let holder: String = holder.fetch_one(&mut stranger).await.unwrap();
+    let name = super::super::open::session_name(&holder);
+    let session: PgConnectOptions = node.address().parse().unwrap();
+    let mut session = session.application_name(&name).connect().await.unwrap();
+    let working = tokio::spawn(async move {
+        let work = sqlx::query("SELECT pg_sleep(600)");
+        work.execute(&mut session).await.map(drop)
+    });
+    let is_working = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep')";
+    while !sqlx::query_scalar::<_, bool>(is_working)
+        .fetch_one(&mut stranger)
+        .await
+        .unwrap()
+    {}
+    PostgresStore::open_over(&url).await.unwrap();
+    let ended = working.await.unwrap().unwrap_err();
+    assert!(ended.to_string().contains("terminating"), "{ended}");
 }
 
 #[tokio::test]

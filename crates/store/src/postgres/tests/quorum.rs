@@ -1,15 +1,20 @@
 //! What "acknowledged" rests on, with three real nodes (stores.md section 3): a commit that returned
 //! proves nothing, and a naive build fails each of these.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Connection as _;
+use tokio::task::JoinHandle;
 use x811_eventlog::{AppendError, Draft, EventLog as _, Head, Record};
 use x811_ledger::port::{Commit, LedgerStore as _};
 
 use super::cluster::Node;
 use super::url;
 use crate::{PostgresError, PostgresStore, Quorum, StoreUrl};
+
+/// A commit that is under way.
+type Committing = JoinHandle<Result<Head, AppendError>>;
 
 /// A primary that waits for one of two standbys.
 struct Three {
@@ -24,7 +29,13 @@ const NO_NAMES: &str = "ALTER SYSTEM SET synchronous_standby_names = ''";
 const RELOAD: &str = "SELECT pg_reload_conf()";
 
 async fn three() -> Three {
-    let primary = Node::start(&["wal_level=replica", "max_wal_senders=6"]).await;
+    three_with("wal_writer_delay=200ms").await
+}
+
+/// The same, with a setting of the primary.
+async fn three_with(setting: &str) -> Three {
+    let settings = ["wal_level=replica", "max_wal_senders=6", setting];
+    let primary = Node::start(&settings).await;
     let (s2, s3) = (primary.standby("s2").await, primary.standby("s3").await);
     let url = url(&primary).await;
     primary.run_sql(NAMES).await;
@@ -75,6 +86,17 @@ impl Three {
         panic!("{what}: never");
     }
 
+    /// Commits behind `head`, and meanwhile stops both standbys; gives the task once its commit waits
+    /// for them.
+    async fn waiting_commit(&self, store: &Arc<PostgresStore>, head: Head) -> Committing {
+        self.s2.signal("STOP");
+        self.s3.signal("STOP");
+        let store = store.clone();
+        let committing = tokio::spawn(async move { store.commit(next(head)).await });
+        self.wait_for_a_waiting_commit().await;
+        committing
+    }
+
     /// Until a commit waits for standbys.
     async fn wait_for_a_waiting_commit(&self) {
         self.wait_until(
@@ -105,15 +127,9 @@ fn next(head: Head) -> Commit {
 #[tokio::test]
 async fn a_wait_for_standbys_that_was_cancelled_acknowledges_nothing() {
     let three = three().await;
-    let store = std::sync::Arc::new(three.open().await);
+    let store = Arc::new(three.open().await);
     let head = store.commit(next(Head::EMPTY)).await.unwrap();
-    three.s2.signal("STOP");
-    three.s3.signal("STOP");
-    let committing = tokio::spawn({
-        let store = store.clone();
-        async move { store.commit(next(head)).await }
-    });
-    three.wait_for_a_waiting_commit().await;
+    let committing = three.waiting_commit(&store, head).await;
     three
         .primary
         .run_sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
@@ -144,15 +160,9 @@ async fn a_wait_for_standbys_that_was_cancelled_acknowledges_nothing() {
 #[tokio::test]
 async fn names_emptied_and_put_back_acknowledge_nothing() {
     let three = three().await;
-    let store = std::sync::Arc::new(three.open().await);
+    let store = Arc::new(three.open().await);
     let head = store.commit(next(Head::EMPTY)).await.unwrap();
-    three.s2.signal("STOP");
-    three.s3.signal("STOP");
-    let committing = tokio::spawn({
-        let store = store.clone();
-        async move { store.commit(next(head)).await }
-    });
-    three.wait_for_a_waiting_commit().await;
+    let committing = three.waiting_commit(&store, head).await;
     three.primary.run_sql(NO_NAMES).await;
     three.primary.run_sql(RELOAD).await;
     three
@@ -171,6 +181,59 @@ async fn names_emptied_and_put_back_acknowledge_nothing() {
     three.s3.signal("CONT");
     assert_eq!(store.log().head().await.unwrap().size, 2);
     three.s2.signal("CONT");
+}
+
+/// What others insert into the primary's log without waiting for its disk, as each renewal of the lease
+/// does, lies there until its WAL writer comes by: who commits must not wait for that.
+#[tokio::test]
+async fn what_others_have_not_flushed_holds_up_no_acknowledgement() {
+    let three = three_with("wal_writer_delay=10s").await;
+    let store = Arc::new(three.open().await);
+    let head = store.commit(next(Head::EMPTY)).await.unwrap();
+    let committing = three.waiting_commit(&store, head).await;
+    let primary = &three.primary;
+    primary
+        .run_sql("SELECT pg_logical_emit_message(false, 'x811', 'flushed later')")
+        .await;
+    let is_unflushed: bool =
+        sqlx::query_scalar("SELECT pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn()")
+            .fetch_one(&mut primary.stranger().await)
+            .await
+            .unwrap();
+    assert!(is_unflushed);
+    three.s2.signal("CONT");
+    assert_eq!(committing.await.unwrap().unwrap().size, 2);
+    three.s3.signal("CONT");
+}
+
+/// Who gains: whoever wants the database to be quicker, and may change its settings: a power cut would
+/// then undo what was acknowledged. That commits wait is looked at in each of them.
+#[tokio::test]
+async fn a_commit_that_would_not_wait_for_the_disk_writes_nothing() {
+    let three = three().await;
+    let store = three.open().await;
+    let mut head = store.commit(next(Head::EMPTY)).await.unwrap();
+    for setting in ["off", "local", "remote_write"] {
+        let set = format!("ALTER SYSTEM SET synchronous_commit = '{setting}'");
+        three.primary.run_sql(&set).await;
+        three.primary.run_sql(RELOAD).await;
+        let due = format!("synchronous_commit is \"{setting}\"");
+        // The session that writes reads its settings again when it likes.
+        loop {
+            match store.commit(next(head)).await {
+                Ok(longer) => head = longer,
+                Err(error) if error.to_string().contains(&due) => break,
+                Err(error) => assert!(error.to_string().contains("synchronous_commit"), "{error}"),
+            }
+        }
+        assert_eq!(store.log().head().await.unwrap(), head);
+    }
+    let reset = "ALTER SYSTEM RESET synchronous_commit";
+    three.primary.run_sql(reset).await;
+    three.primary.run_sql(RELOAD).await;
+    let size = head.size;
+    while store.commit(next(head)).await.is_err() {}
+    assert_eq!(store.log().head().await.unwrap().size, size + 1);
 }
 
 /// The standby that lagged has nothing of what the other one confirmed: it must not be promoted, and
