@@ -121,6 +121,14 @@ pub(crate) fn unready<C: Clock>(app: &App<C>) -> Vec<&'static str> {
     if is_unsure {
         why.push("it could not be made sure in the last 3 s who writes, and how far: see to the database");
     }
+    if let Role::Writer(lease) = &app.role
+        && !lease.is_confirmed()
+    {
+        why.push(
+            "the database's standbys confirmed nothing in the last 3 s, or it does not wait for them: no \
+             message is acknowledged; see to them, and to synchronous_standby_names",
+        );
+    }
     let (queued, room) = app.ledger.queue();
     if queued >= room {
         why.push("the queue is full: the ledger has more to do than it can");

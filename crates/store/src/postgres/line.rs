@@ -6,12 +6,13 @@ use sqlx::ConnectOptions as _;
 use sqlx::Postgres;
 use sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use sqlx::query::Query;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, MutexGuard, watch};
 use tokio::time::timeout;
 use x811_eventlog::{AppendError, BackendError, Head, ReadError, check_batch};
 use x811_ledger::port::Commit;
 
 use super::append::{append, is_mine_and_written};
+use super::assured::Assured;
 use super::error::PostgresError;
 use super::open::{end_sessions, session_name};
 use super::quorum::Quorum;
@@ -29,6 +30,8 @@ pub(super) struct Owner {
     pub(super) holder: String,
     pub(super) epoch: u64,
     pub(super) quorum: Option<Quorum>,
+    /// What is known of the standbys of `quorum`.
+    pub(super) assured: watch::Sender<Assured>,
     pub(super) line: Mutex<Line>,
 }
 
@@ -98,6 +101,7 @@ impl Owner {
         if let Some(quorum) = &self.quorum {
             let confirmed = quorum.confirm(&mut session).await;
             confirmed.map_err(|error| unknown(Box::new(error)))?;
+            self.assured.send_modify(Assured::confirm);
         }
         *line = Line {
             session: Some(session),

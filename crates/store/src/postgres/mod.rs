@@ -8,11 +8,13 @@
 //! | `append` | one commit in one statement |
 //! | `beside` | what it keeps beside a log that is in a stream |
 //! | `quorum` | that what was committed lies on standbys |
+//! | `assured` | that they go on confirming while nothing is committed |
 //! | `published` | how far that is known, for processes that stand by; who follows |
 //! | `reading` | everything that is read |
 //! | `checkpoint` | the last signed checkpoint |
 
 mod append;
+mod assured;
 #[cfg(feature = "eventstore")]
 mod beside;
 mod checkpoint;

@@ -9,6 +9,7 @@ use sqlx::postgres::PgRow;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::assured::Assured;
 use super::error::PostgresError;
 use super::open::LEASE_MS;
 
@@ -165,6 +166,8 @@ pub(super) async fn bytes(pool: &PgPool) -> Result<(u64, u64), PostgresError> {
 #[derive(Debug, Clone)]
 pub struct Lease {
     pub(super) renewed: watch::Receiver<Renewed>,
+    /// Absent where no standby has to confirm.
+    pub(super) assured: Option<watch::Receiver<Assured>>,
 }
 
 /// When a lease was renewed last, and whether another process has it by now.
@@ -180,6 +183,14 @@ impl Lease {
     pub fn is_sure(&self) -> bool {
         let renewed = *self.renewed.borrow();
         !renewed.is_lost && renewed.at.elapsed() < Duration::from_millis(LEASE_MS)
+    }
+
+    /// Whether the standbys that must have what is acknowledged confirmed something within the last three
+    /// seconds, and the database waits for them; true where there are none (stores.md section 3).
+    #[must_use]
+    pub fn is_confirmed(&self) -> bool {
+        let assured = self.assured.as_ref();
+        assured.is_none_or(|assured| assured.borrow().is_sure())
     }
 
     /// Ready once another process has it.

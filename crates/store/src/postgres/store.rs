@@ -18,6 +18,7 @@ use x811_protocol::evm::{ChainId, TxHash};
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::time::TimestampMs;
 
+use super::assured::{Assured, look_after};
 use super::checkpoint::CheckpointRow;
 use super::error::PostgresError;
 use super::line::{Line, Owner};
@@ -47,7 +48,7 @@ const READER_PATIENCE: Duration = Duration::from_secs(5);
 pub struct PostgresStore {
     /// Shared with the commit that is being made.
     inner: Arc<Inner>,
-    /// Renews the lease; ends with this.
+    /// Renews the lease, and looks after standbys; ends with this.
     renewal: JoinSet<()>,
     /// That lease, of who writes.
     lease: Option<Lease>,
@@ -57,7 +58,7 @@ pub struct PostgresStore {
 struct Inner {
     readers: PgPool,
     /// Absent when the database was opened read-only.
-    owner: Option<Owner>,
+    owner: Option<Arc<Owner>>,
     /// Records known to be stored; where the log is followed, those that are published.
     size: watch::Sender<u64>,
     /// Nothing is shown beyond what is published.
@@ -135,21 +136,28 @@ impl PostgresStore {
             holder: holder.clone(),
             epoch,
             quorum,
+            assured: watch::Sender::new(Assured::now()),
             line: Mutex::default(),
         };
         owner.barrier(&mut session).await?;
         owner.line = Mutex::new(Line::over(session));
-        let inner = Arc::new(Inner::of(url, Some(owner)).await?);
+        let owner = Arc::new(owner);
+        let assured = owner.quorum.as_ref().map(|_| owner.assured.subscribe());
+        let inner = Arc::new(Inner::of(url, Some(owner.clone())).await?);
         let (renewed, seen) = watch::channel(Renewed {
             at: Instant::now(),
             is_lost: false,
         });
         let mut renewal = JoinSet::new();
         renewal.spawn(renew(url.clone(), holder, inner.size.subscribe(), renewed));
+        renewal.spawn(look_after(owner));
         Ok(PostgresStore {
             inner,
             renewal,
-            lease: Some(Lease { renewed: seen }),
+            lease: Some(Lease {
+                renewed: seen,
+                assured,
+            }),
         })
     }
 
@@ -242,7 +250,7 @@ impl PostgresStore {
 
     /// The row that holds the last signed checkpoint.
     pub(crate) fn checkpoint(&self) -> CheckpointRow {
-        CheckpointRow::over(self.inner.readers.clone(), self.inner.owner.as_ref())
+        CheckpointRow::over(self.inner.readers.clone(), self.inner.owner.as_deref())
     }
 
     /// Sessions that read.
@@ -253,7 +261,7 @@ impl PostgresStore {
 
     /// What only the writing process has.
     pub(super) fn owner(&self) -> Result<&Owner, PostgresError> {
-        self.inner.owner.as_ref().ok_or(PostgresError::ReadOnly)
+        self.inner.owner.as_deref().ok_or(PostgresError::ReadOnly)
     }
 
     /// Gives the log the epoch `epoch`: whoever wrote so far, this writer included, is fenced out.
@@ -289,14 +297,16 @@ impl PostgresStore {
             if let Err(error) = freed {
                 tracing::debug!(%error, "the lease was not let go of: it runs out");
             }
-            owner.line.into_inner().close().await;
+            if let Some(owner) = Arc::into_inner(owner) {
+                owner.line.into_inner().close().await;
+            }
         }
         inner.readers.close().await;
     }
 }
 
 impl Inner {
-    async fn of(url: &StoreUrl, owner: Option<Owner>) -> Result<Inner, PostgresError> {
+    async fn of(url: &StoreUrl, owner: Option<Arc<Owner>>) -> Result<Inner, PostgresError> {
         let readers = PgPoolOptions::new()
             .max_connections(MAX_READERS)
             .acquire_timeout(READER_PATIENCE)

@@ -43,18 +43,24 @@ async fn reliability_a_swap_of_which_nothing_was_heard_is_gone_on_from() {
     let file = FileCheckpointStore::open(dir.path()).unwrap();
     let places = CheckpointPlaces::of(file, Some(store.checkpoint()));
     assert_eq!(places.load().await.unwrap(), None);
-    let first = Some(checkpoint(1));
     places.compare_and_swap(None, checkpoint(1)).await.unwrap();
 
     name_standbys(&node, "nobody").await;
-    tokio::select! {
-        swapped = places.compare_and_swap(first.clone(), checkpoint(2)) => panic!("{swapped:?}"),
-        () = wait_for_commits(&node, 1) => {}
-    }
-    assert_eq!(places.load().await.unwrap(), first, "it is not seen yet");
+    let mut size = 1;
+    // Commits wait from some moment after the reload on.
+    let seen = loop {
+        let seen = Some(checkpoint(size));
+        size += 1;
+        tokio::select! {
+            swapped = places.compare_and_swap(seen.clone(), checkpoint(size)) => swapped.unwrap(),
+            () = wait_for_commits(&node, 1) => break seen,
+        }
+    };
+    assert_eq!(places.load().await.unwrap(), seen, "it is not seen yet");
     name_standbys(&node, "").await;
     wait_for_commits(&node, 0).await;
 
-    places.compare_and_swap(first, checkpoint(3)).await.unwrap();
-    assert_eq!(places.load().await.unwrap(), Some(checkpoint(3)));
+    let next = checkpoint(size + 1);
+    places.compare_and_swap(seen, next.clone()).await.unwrap();
+    assert_eq!(places.load().await.unwrap(), Some(next));
 }

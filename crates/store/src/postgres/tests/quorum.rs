@@ -299,3 +299,34 @@ async fn a_quorum_that_the_database_does_not_know_is_refused() {
     assert!(matches!(error, PostgresError::Names { .. }), "{error:?}");
     assert!(error.to_string().contains("ANY 1 (s2, s3)"), "{error}");
 }
+
+/// Nobody commits: that the standbys are gone, or not waited for, is known all the same.
+#[tokio::test]
+async fn standbys_that_are_gone_are_missed_while_nothing_is_committed() {
+    let three = three().await;
+    let store = three.open().await;
+    let lease = store.lease().unwrap();
+    let until = async |is_confirmed: bool| {
+        for _ in 0..1_000 {
+            if lease.is_confirmed() == is_confirmed {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("never {is_confirmed}");
+    };
+    until(true).await;
+    three.s2.signal("STOP");
+    three.s3.signal("STOP");
+    until(false).await;
+    three.s3.signal("CONT");
+    until(true).await;
+    three.primary.run_sql(NO_NAMES).await;
+    three.primary.run_sql(RELOAD).await;
+    until(false).await;
+    three.primary.run_sql(NAMES).await;
+    three.primary.run_sql(RELOAD).await;
+    until(true).await;
+    three.s2.signal("CONT");
+    store.close().await;
+}
