@@ -3,14 +3,38 @@
 //! is decided, who waits for longer than a quarter of a second is told to come again, and the queue has
 //! a bound.
 //!
-//! What a commit and a message cost is assumed, unless `X811_QUEUE_COMMIT_US` and `X811_QUEUE_MESSAGE_US`
-//! say what `bench_stores` measured (docs/scale.md says how).
+//! What a commit and a message cost was measured by `bench_stores`; `X811_QUEUE_COMMIT_US` and
+//! `X811_QUEUE_MESSAGE_US` put other figures in their place. docs/scale.md has what this prints, and says
+//! where each figure comes from.
 
 use crate::dice::number;
 
-/// What is assumed: the time of a commit on three servers, and of each message in it.
-const COMMIT_US: u64 = 6_000;
-const MESSAGE_US: u64 = 125;
+/// A place for the log, as it was measured.
+struct Measured {
+    name: &'static str,
+    /// Accepted a second with 256 conversations at once.
+    a_second: u64,
+    /// The median answer with one conversation: little else than its commit.
+    commit_us: u64,
+}
+
+const MEASURED: [Measured; 3] = [
+    Measured {
+        name: "SQLite",
+        a_second: 8_553,
+        commit_us: 800,
+    },
+    Measured {
+        name: "PostgreSQL",
+        a_second: 6_824,
+        commit_us: 4_000,
+    },
+    Measured {
+        name: "PostgreSQL with quorum",
+        a_second: 2_022,
+        commit_us: 12_700,
+    },
+];
 
 /// Messages of one commit, places in the queue, and patience, as in the sequencer.
 const BATCH: usize = 1_024;
@@ -20,7 +44,7 @@ const PATIENCE_US: u64 = 250_000;
 /// How long it is looked at.
 const SECONDS: u64 = 60;
 
-/// Both, in microseconds.
+/// The time of a commit, and of each message that is decided meanwhile, in microseconds.
 #[derive(Debug, Clone, Copy)]
 struct Costs {
     commit_us: u64,
@@ -28,6 +52,21 @@ struct Costs {
 }
 
 impl Costs {
+    fn of(place: &Measured) -> Costs {
+        Costs {
+            commit_us: place.commit_us,
+            message_us: 1_000_000 / place.a_second,
+        }
+    }
+
+    /// What the environment says; both or none.
+    fn given() -> Option<Costs> {
+        Some(Costs {
+            commit_us: number("X811_QUEUE_COMMIT_US")?,
+            message_us: number("X811_QUEUE_MESSAGE_US")?.max(1),
+        })
+    }
+
     fn of_messages(self, count: usize) -> u64 {
         (self.message_us * count as u64).max(self.commit_us)
     }
@@ -95,26 +134,23 @@ fn simulate(costs: Costs, a_second: f64) -> Outcome {
     outcome
 }
 
-#[test]
-fn stores_7_ten_times_the_load_is_refused_and_slows_nobody_down() {
-    let costs = Costs {
-        commit_us: number("X811_QUEUE_COMMIT_US").unwrap_or(COMMIT_US),
-        message_us: number("X811_QUEUE_MESSAGE_US").unwrap_or(MESSAGE_US).max(1),
-    };
+/// Below a million, as pages write it.
+fn thousands(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000.. => format!("{},{:03}", number / 1_000, number % 1_000),
+    }
+}
+
+/// How it goes at several times of what the place can take, as lines of a table.
+fn rows(name: &str, costs: Costs) -> Vec<String> {
     let most = BATCH as f64 * 1e6 / costs.of_messages(BATCH) as f64;
-    println!("{costs:?}");
-    println!("load  accepted/s  refused  p99 ms  longest queue");
-    for times in [0.5, 0.9, 1.0, 2.0, 10.0] {
+    let row = |times: f64| {
         let mut outcome = simulate(costs, most * times);
         let accepted = outcome.accepted as f64 / SECONDS as f64;
         let all = outcome.accepted + outcome.refused;
-        let refused = outcome.refused as f64 / all as f64;
+        let refused = outcome.refused as f64 * 100.0 / all as f64;
         let p99_ms = outcome.p99_ms();
-        println!(
-            "{times:>4}  {accepted:>10.0}  {:>6.1}%  {p99_ms:>6}  {:>13}",
-            refused * 100.0,
-            outcome.longest_queue
-        );
         assert!(outcome.longest_queue <= ROOM);
         if times < 1.0 {
             assert_eq!(
@@ -126,5 +162,28 @@ fn stores_7_ten_times_the_load_is_refused_and_slows_nobody_down() {
             assert!(accepted > 0.9 * most, "{times}: {accepted}");
         }
         assert!(p99_ms <= (PATIENCE_US + 2 * costs.of_messages(BATCH)) / 1_000);
+        let queue = thousands(outcome.longest_queue as u64);
+        let accepted = thousands(accepted.round() as u64);
+        format!("| {name} | {times:.1} | {accepted} | {refused:.0} % | {p99_ms} ms | {queue} |")
+    };
+    [0.5, 0.9, 1.0, 2.0, 10.0].map(row).to_vec()
+}
+
+#[test]
+fn stores_7_ten_times_the_load_is_refused_and_slows_nobody_down() {
+    if let Some(costs) = Costs::given() {
+        println!("{costs:?}");
+        rows("as given", costs)
+            .iter()
+            .for_each(|row| println!("{row}"));
+        return;
     }
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/scale.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let places = MEASURED.iter();
+    let mut rows: Vec<String> = places
+        .flat_map(|place| rows(place.name, Costs::of(place)))
+        .collect();
+    rows.retain(|row| !page.contains(row));
+    assert!(rows.is_empty(), "docs/scale.md lacks\n{}", rows.join("\n"));
 }
