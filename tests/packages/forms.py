@@ -1,9 +1,11 @@
 """What the wheel signs, verifies, counts and locks, without a ledger: `forms.py`."""
 
 import hashlib
+import http.server
 import json
 import re
 import tempfile
+import threading
 from pathlib import Path
 
 import x811
@@ -228,6 +230,37 @@ def questions():
         raises(ValueError, lambda: asked.read("../state"))
 
 
+class Endless(http.server.BaseHTTPRequestHandler):
+    """Answers without an end."""
+
+    def do_GET(self):
+        self.send_response(500 if "refusal" in self.path else 200)
+        self.end_headers()
+        try:
+            while True:
+                self.wfile.write(b"x" * (1 << 20))
+        except OSError:
+            pass
+
+    def log_message(self, *_):
+        pass
+
+
+def answers_without_end():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endless)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    ledger = x811.Ledger(f"http://127.0.0.1:{server.server_port}", x811.Keys(SAID["from"], SEED))
+    for path in ("/answer", "/refusal"):
+        try:
+            ledger.read(path)
+        except x811.Unreachable as fault:
+            assert "is longer than 67108864 bytes" in str(fault)
+        else:
+            raise AssertionError(path)
+    server.shutdown()
+    server.server_close()
+
+
 signatures()
 amounts()
 outbox()
@@ -237,4 +270,5 @@ replies()
 negotiations()
 proof_files()
 questions()
+answers_without_end()
 print("forms hold")
