@@ -12,7 +12,12 @@ use crate::serve::value::{Address, Preset, Secret, Usdc};
 #[command(next_help_heading = "Network")]
 pub(in crate::serve) struct Network {
     /// Base (base), its public test network, or a chain of your own such as Anvil's
-    #[arg(long = "network", env = "X811_NETWORK", value_name = "NETWORK", value_enum)]
+    #[arg(
+        long = "network",
+        env = "X811_NETWORK",
+        value_name = "NETWORK",
+        value_enum
+    )]
     pub(in crate::serve) preset: Option<Preset>,
     /// JSON-RPC endpoint; it may hold a key, so it is never printed
     #[arg(
