@@ -16,7 +16,7 @@ const tests = process.argv[2];
 // What the package does not export, from its folder.
 const folderOf = dirname(createRequire(import.meta.url).resolve("x811"));
 const inner = (name) => import(pathToFileURL(join(folderOf, name)));
-const { feeOf } = await inner("caps.js");
+const { budgetOf, feeOf } = await inner("caps.js");
 const { Approvals } = await inner("approvals.js");
 const { nextPrice, priceWithin, reply } = await inner("bargain.js");
 const { Talks, negotiationOf } = await inner("haggling.js");
@@ -67,6 +67,9 @@ for (const [text, amount] of [["0", 0n], ["0.01025", 10_250n], ["1.5", 1_500_000
 }
 for (const text of ["", "01", "1.", ".5", "-1", "1e3", "0.0000001", "1,5", 1, null])
   assert.throws(() => microUsdc(text), TypeError);
+// A REQUEST has its budget as a number: no float arithmetic, and half of a micro-USDC is rounded up.
+for (const [number, amount] of [[0, 0n], [2, 2_000_000n], [0.05, 50_000n], [1e-6, 1n], [0.1234565, 123_457n],
+  [1e12, 10n ** 18n], [9007199254.740993, 9_007_199_254_740_993n]]) assert.equal(budgetOf(number), amount, number);
 assert.deepEqual([0n, 19n, 20n, 10_000n].map(feeOf), [0n, 0n, 1n, 250n]);
 const caps = new Caps({ perInteraction: "0.04", perDay: "0.1" });
 const [dayMs, journal] = [86_400_000, [{ interaction: "a", total_micro_usdc: "70000", at_ms: 1 }]];
@@ -236,5 +239,26 @@ try {
 } finally {
   silent.closeAllConnections();
   silent.close();
+}
+
+// An answer without end is read up to a limit; it may be an answer, a refusal, or a stream without an event.
+const [piece, statuses] = [Buffer.alloc(1 << 20, "x"), { "/agents/answer": 200, "/agents/refusal": 500 }];
+const endless = createServer((request, answer) => {
+  const status = Object.entries(statuses).find(([path]) => request.url.includes(path))?.[1] ?? 200;
+  const more = () => { while (answer.write(piece)); };
+  answer.writeHead(status).on("drain", more);
+  more();
+});
+await new Promise((resolve) => endless.listen(0, "127.0.0.1", resolve));
+try {
+  const ledger = new Ledger(`http://127.0.0.1:${endless.address().port}`, new Keys(said.from, seed));
+  const tooLong = (fault) => fault instanceof Unreachable && /is longer than (67108864|8388608) bytes/.test(fault.message);
+  for (const did of ["did:x811:answer", "did:x811:refusal"]) await assert.rejects(ledger.agent(did), tooLong);
+  const pages = ledger.stream(null, "one");
+  await pages.next();
+  await assert.rejects(pages.next(), tooLong);
+} finally {
+  endless.closeAllConnections();
+  endless.close();
 }
 console.log("forms hold");

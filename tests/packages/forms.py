@@ -1,14 +1,16 @@
 """What the wheel signs, verifies, counts and locks, without a ledger: `forms.py`."""
 
 import hashlib
+import http.server
 import json
 import re
 import tempfile
+import threading
 from pathlib import Path
 
 import x811
 from x811 import approvals, bargain, proofs
-from x811.caps import fee_of
+from x811.caps import budget_of, fee_of
 from x811.feed import reconnect_s
 from x811.outbox import asks_first, fate_of_absence, fate_of_refusal
 from x811.haggling import Talks, negotiation_of
@@ -64,6 +66,10 @@ def amounts():
         assert x811.micro_usdc(text) == amount and x811.usdc(amount) == text
     for text in ("", "01", "1.", ".5", "-1", "1e3", "0.0000001", "1,5", 1, None):
         raises(ValueError, lambda: x811.micro_usdc(text))
+    # A REQUEST has its budget as a number: no float arithmetic, and half of a micro-USDC is rounded up.
+    for number, amount in [(0, 0), (2, 2 * 10**6), (0.05, 50_000), (1e-6, 1), (0.1234565, 123_457), (1e12, 10**18),
+                           (9007199254.740993, 9_007_199_254_740_993)]:
+        assert budget_of(number) == amount, number
     assert [fee_of(price) for price in (0, 19, 20, 10_000)] == [0, 0, 1, 250]
     commitment = lambda interaction, total, at_ms, **members: \
         {"interaction": interaction, "total_micro_usdc": total, "at_ms": at_ms} | members
@@ -224,6 +230,37 @@ def questions():
         raises(ValueError, lambda: asked.read("../state"))
 
 
+class Endless(http.server.BaseHTTPRequestHandler):
+    """Answers without an end."""
+
+    def do_GET(self):
+        self.send_response(500 if "refusal" in self.path else 200)
+        self.end_headers()
+        try:
+            while True:
+                self.wfile.write(b"x" * (1 << 20))
+        except OSError:
+            pass
+
+    def log_message(self, *_):
+        pass
+
+
+def answers_without_end():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endless)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    ledger = x811.Ledger(f"http://127.0.0.1:{server.server_port}", x811.Keys(SAID["from"], SEED))
+    for path in ("/answer", "/refusal"):
+        try:
+            ledger.read(path)
+        except x811.Unreachable as fault:
+            assert "is longer than 67108864 bytes" in str(fault)
+        else:
+            raise AssertionError(path)
+    server.shutdown()
+    server.server_close()
+
+
 signatures()
 amounts()
 outbox()
@@ -233,4 +270,5 @@ replies()
 negotiations()
 proof_files()
 questions()
+answers_without_end()
 print("forms hold")

@@ -1,22 +1,17 @@
-//! `x811 capability`: what agents can do, and what they agree on about its use. One file for each verb.
+//! `x811 capability`: what agents can do, and what they agree on about its use. One file for each verb, but for
+//! those of an open session (`steps`).
 
-mod accept;
 mod advertise;
-mod agree;
 mod agreements;
-mod close;
 mod conduct;
-mod counter;
 mod dealing;
 mod jws;
-mod offer;
 mod records;
-mod reject;
 mod request;
-mod respond;
 mod revoke;
 mod sessions;
 mod show;
+mod steps;
 mod verify;
 
 use clap::Subcommand;
@@ -35,19 +30,19 @@ pub(crate) enum Verb {
     /// Ask to negotiate about the use of a capability; opens a session
     Request(request::Args),
     /// Say whether you negotiate
-    Respond(respond::Args),
+    Respond(steps::RespondArgs),
     /// As initiator: offer the first terms
-    Offer(offer::Args),
+    Offer(steps::OfferArgs),
     /// Answer the last terms by others
-    Counter(counter::Args),
+    Counter(steps::OfferArgs),
     /// Accept the last terms; then both sign
-    Accept(accept::Args),
+    Accept(steps::SessionArgs),
     /// Turn the last terms down; ends the session
-    Reject(reject::Args),
+    Reject(steps::RejectArgs),
     /// Leave a session
-    Close(close::Args),
+    Close(steps::SessionArgs),
     /// Sign the agreement on accepted terms
-    Agree(agree::Args),
+    Agree(steps::AgreeArgs),
     /// End an agreement at once
     Revoke(revoke::Args),
     /// List your sessions, oldest first, or show one with its records
@@ -71,13 +66,13 @@ impl Verb {
             Verb::Advertise(args) => out.report(&advertise::run(args, context).await?),
             Verb::Show(args) => out.report(&show::run(args, context).await?),
             Verb::Request(args) => out.report(&request::run(args, context).await?),
-            Verb::Respond(args) => out.report(&respond::run(args, context).await?),
-            Verb::Offer(args) => out.report(&offer::run(args, context).await?),
-            Verb::Counter(args) => out.report(&counter::run(args, context).await?),
-            Verb::Accept(args) => out.report(&accept::run(args, context).await?),
-            Verb::Reject(args) => out.report(&reject::run(args, context).await?),
-            Verb::Close(args) => out.report(&close::run(args, context).await?),
-            Verb::Agree(args) => out.report(&agree::run(args, context).await?),
+            Verb::Respond(args) => out.report(&steps::respond(args, context).await?),
+            Verb::Offer(args) => out.report(&steps::offer(args, context).await?),
+            Verb::Counter(args) => out.report(&steps::counter(args, context).await?),
+            Verb::Accept(args) => out.report(&steps::accept(args, context).await?),
+            Verb::Reject(args) => out.report(&steps::reject(args, context).await?),
+            Verb::Close(args) => out.report(&steps::close(args, context).await?),
+            Verb::Agree(args) => out.report(&steps::agree(args, context).await?),
             Verb::Revoke(args) => out.report(&revoke::run(args, context).await?),
             Verb::Sessions(args) => sessions::run(args, context, out).await?,
             Verb::Agreements(args) => agreements::run(args, context, out).await?,

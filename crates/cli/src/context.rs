@@ -60,6 +60,14 @@ impl Context {
         )?)
     }
 
+    /// The agent to sign as, and a client that signs its reads as that agent.
+    pub(crate) async fn acting(&self) -> Result<(Identity, LedgerClient), Failure> {
+        let client = self.client()?;
+        let identity = self.identity(&client).await?;
+        let client = client.reading_as(&identity);
+        Ok((identity, client))
+    }
+
     /// A client that signs its reads as the acting agent; unsigned, for a ledger with open reads,
     /// only while nothing says which agent that is.
     pub(crate) async fn reading_client(&self) -> Result<LedgerClient, Failure> {

@@ -55,9 +55,7 @@ fn subject(text: &str) -> Result<Subject, String> {
 
 /// Orders it, signed by the agent, which the ledger's configuration must name under `operators`.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let client = context.client()?;
-    let identity = context.identity(&client).await?;
-    let client = client.reading_as(&identity);
+    let (_, client) = context.acting().await?;
     let reason_code = args.reason_code.to_string();
     let subject = args.whose.subject();
     let subject = subject.ok_or_else(|| Failure::usage("name whose messages are erased"))?;

@@ -65,9 +65,7 @@ const OF_A_NOTICE: [&str; 4] = ["cause_position", "event", "signature", "subject
 
 /// Shows messages. Only those whose sender signed them.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let client = context.client()?;
-    let identity = context.identity(&client).await?;
-    let client = client.reading_as(&identity);
+    let (identity, client) = context.acting().await?;
     let mut request = InboxRequest {
         after: args.after.map(Cursor::from),
         limit: args.limit,

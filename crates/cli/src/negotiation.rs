@@ -2,13 +2,12 @@
 
 pub(crate) mod accept;
 pub(crate) mod counter;
+pub(crate) mod end;
 pub(crate) mod list;
 pub(crate) mod offer;
-pub(crate) mod reject;
 pub(crate) mod show;
 pub(crate) mod talks;
 mod verify;
-pub(crate) mod withdraw;
 
 use clap::Subcommand;
 
@@ -26,9 +25,9 @@ pub(crate) enum Verb {
     /// Agree to the last terms; the payer's REQUEST then names the negotiation
     Accept(accept::Args),
     /// Turn the last terms down; ends the negotiation
-    Reject(reject::Args),
+    Reject(end::Args),
     /// Take your own last terms back; ends the negotiation
-    Withdraw(withdraw::Args),
+    Withdraw(end::Args),
     /// List your negotiations, oldest first
     List(list::Args),
     /// Show a negotiation as a contract
@@ -44,8 +43,8 @@ impl Verb {
             Verb::Offer(args) => offer::run(args, context).await?,
             Verb::Counter(args) => counter::run(args, context).await?,
             Verb::Accept(args) => accept::run(args, context).await?,
-            Verb::Reject(args) => reject::run(args, context).await?,
-            Verb::Withdraw(args) => withdraw::run(args, context).await?,
+            Verb::Reject(args) => end::reject(args, context).await?,
+            Verb::Withdraw(args) => end::withdraw(args, context).await?,
             Verb::List(args) => return list::run(args, context, out).await,
             Verb::Show(args) => return show::run(args, context, out).await,
             Verb::Verify(args) => return verify::run(args, out),

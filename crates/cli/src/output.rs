@@ -198,6 +198,20 @@ impl Out {
         }
     }
 
+    /// The same, or that there are none of what is listed.
+    pub(crate) fn list(
+        &mut self,
+        what: &str,
+        header: &[&str],
+        rows: impl Iterator<Item = Vec<String>>,
+    ) {
+        let rows: Vec<Vec<String>> = rows.collect();
+        match rows.is_empty() {
+            true => self.line(format_args!("no {what}")),
+            false => self.table(header, &rows),
+        }
+    }
+
     /// Ends the output. A reader that went away early, as `head` does, is no failure.
     pub(crate) fn finish(mut self, exit: Exit) -> Exit {
         let flushed = self.out.flush();

@@ -11,7 +11,7 @@ mod signal;
 mod step;
 mod vote;
 
-pub(crate) use list::{Rounds, pages};
+pub(crate) use list::Rounds;
 pub(crate) use step::Args as RoundArgs;
 
 use clap::Subcommand;
@@ -107,9 +107,7 @@ pub(crate) struct Member<'a> {
 impl<'a> Member<'a> {
     /// Asks the ledger who it is.
     pub(crate) async fn open(context: &'a Context) -> Result<Member<'a>, Failure> {
-        let client = context.client()?;
-        let identity = context.identity(&client).await?;
-        let client = client.reading_as(&identity);
+        let (identity, client) = context.acting().await?;
         let ledger = client.info().await?.did;
         Ok(Member {
             context,

@@ -176,7 +176,7 @@ fn effective(args: Args) -> Result<Effective, Failure> {
         Some(path) => layers::read(path)?,
         None => Settings::default(),
     };
-    let effective: Effective = layers::merge(&file, &args.into())?.try_into()?;
+    let effective: Effective = layers::merge(&file, &args.settings)?.try_into()?;
     effective.server.validate().map_err(StartError::from)?;
     Ok(effective)
 }

@@ -14,6 +14,7 @@ mod exchange;
 mod inbox;
 mod key_history;
 mod known_keys;
+mod list;
 mod negotiations;
 mod retry;
 mod rounds;
@@ -32,10 +33,10 @@ pub use answer::{
 pub use descriptor::Descriptor;
 pub use error::{ClientError, Refused};
 pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};
-pub use negotiations::{Engagement, ListedNegotiation, NegotiationsPage};
+pub use negotiations::{Engagement, ListedNegotiation};
 pub use retry::RetryPolicy;
-pub use rounds::{RoundView, RoundsPage, Trace};
-pub use sessions::{AgreementView, Conduct, Exclusion, InForce, Lifted, SessionView, SubjectsPage};
+pub use rounds::{RoundView, Trace};
+pub use sessions::{AgreementView, Conduct, Exclusion, InForce, Lifted, SessionView};
 pub use stream::{MessageStream, StreamRequest};
 
 use std::sync::{Arc, Mutex};
@@ -176,13 +177,12 @@ impl LedgerClient {
     ) -> Result<InteractionView, ClientError> {
         let id = id.to_string();
         let min_position = min_position.map(|position| position.to_string());
-        let query: Vec<(&str, &str)> = min_position
+        let query: Vec<_> = min_position
             .iter()
-            .map(|position| ("min_position", position.as_str()))
+            .map(|at| ("min_position", &**at))
             .collect();
-        let path = ["api", "v1", "interactions", &id];
-        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
-        reply.await?.read()
+        self.read_signed(&["api", "v1", "interactions", &id], &query)
+            .await
     }
 
     /// Where the money of an interaction is, as the ledger says; with `min_position`, not before
@@ -198,13 +198,12 @@ impl LedgerClient {
     ) -> Result<SettlementView, ClientError> {
         let id = id.to_string();
         let min_position = min_position.map(|position| position.to_string());
-        let query: Vec<(&str, &str)> = min_position
+        let query: Vec<_> = min_position
             .iter()
-            .map(|position| ("min_position", position.as_str()))
+            .map(|at| ("min_position", &**at))
             .collect();
-        let path = ["api", "v1", "interactions", &id, "settlement"];
-        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
-        reply.await?.read()
+        self.read_signed(&["api", "v1", "interactions", &id, "settlement"], &query)
+            .await
     }
 
     /// The receipt of an interaction's payment, byte for byte; nothing of it is checked here.
@@ -293,25 +292,15 @@ impl LedgerClient {
     /// # Errors
     /// [`ClientError`].
     pub async fn negotiation(&self, id: ContractId) -> Result<Value, ClientError> {
-        let id = id.to_public();
-        let path = ["api", "v1", "negotiations", &id];
-        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
-        reply.await?.read()
+        self.subject(Subject::Contract(id)).await
     }
 
-    /// Some of one's own negotiations, in order of id, behind `after`.
+    /// All of one's own negotiations, in order of id.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn negotiations(
-        &self,
-        after: Option<ContractId>,
-    ) -> Result<NegotiationsPage, ClientError> {
-        let after = after.map(ContractId::to_public);
-        let query: Vec<(&str, &str)> = after.iter().map(|id| ("after", id.as_str())).collect();
-        let path = ["api", "v1", "negotiations"];
-        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
-        reply.await?.read()
+    pub async fn negotiations(&self) -> Result<Vec<ListedNegotiation>, ClientError> {
+        self.list("negotiations", &[], None).await
     }
 
     /// What an agent says that it can do, the signature checked; `None` of one that has said nothing of

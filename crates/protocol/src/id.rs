@@ -76,22 +76,79 @@ impl FromStr for EnvelopeId {
     }
 }
 
-/// The id of an interaction: the envelope id of its REQUEST (AX-1).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct InteractionId(EnvelopeId);
+macro_rules! lower_case_text {
+    ($type:ty, $inner:ident => $uuid:expr) => {
+        impl $type {
+            fn spelled(&self) -> Spelled<36> {
+                let $inner = &self.0;
+                Spelled::behind("", |text| {
+                    $uuid.as_hyphenated().encode_lower(text);
+                })
+            }
+        }
 
-impl InteractionId {
-    /// Reads any RFC 9562 UUID in lower case (the lenient switch of AX-25).
-    ///
-    /// # Errors
-    /// The text is not a hyphenated lower-case UUID of version 1 to 8.
-    pub fn lenient(text: &str) -> Result<InteractionId, IdError> {
-        EnvelopeId::lenient(text).map(InteractionId)
-    }
+        written_as_spelled!($type);
 
-    /// The envelope id of the REQUEST that opened the interaction.
-    pub const fn request_id(&self) -> EnvelopeId {
-        self.0
+        /// Of any version: what is recorded was accepted under the rules of its time.
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+                from_text(reader, <$type>::lenient)
+            }
+        }
+
+        impl fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($type), "({})"), self)
+            }
+        }
+
+        impl From<$type> for String {
+            fn from(id: $type) -> String {
+                id.to_string()
+            }
+        }
+    };
+}
+
+/// The id of a subject: the envelope id of the message that opened it, read by its own name.
+macro_rules! subject_id {
+    ($(#[$about:meta])* $id:ident { $(#[$about_opening:meta])* $opening:ident }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $id(EnvelopeId);
+
+        impl $id {
+            /// Reads any RFC 9562 UUID in lower case (the lenient switch of AX-25).
+            ///
+            /// # Errors
+            /// The text is not a hyphenated lower-case UUID of version 1 to 8.
+            pub fn lenient(text: &str) -> Result<$id, IdError> {
+                EnvelopeId::lenient(text).map($id)
+            }
+
+            $(#[$about_opening])*
+            pub const fn $opening(&self) -> EnvelopeId {
+                self.0
+            }
+        }
+
+        impl FromStr for $id {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<$id, IdError> {
+                $id::lenient(text)
+            }
+        }
+
+        lower_case_text!($id, opened_by => opened_by.0);
+    };
+}
+
+subject_id! {
+    /// The id of an interaction: the envelope id of its REQUEST (AX-1).
+    InteractionId {
+        /// The envelope id of the REQUEST that opened the interaction.
+        request_id
     }
 }
 
@@ -107,30 +164,18 @@ impl From<InteractionId> for EnvelopeId {
     }
 }
 
-impl FromStr for InteractionId {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<InteractionId, IdError> {
-        InteractionId::lenient(text)
+subject_id! {
+    /// The id of a contract's negotiation: the envelope id of its first offer (machines.md section 2).
+    /// Records and streams write it as it is, payloads, answers and URLs as `neg-<uuid>`.
+    ContractId {
+        /// The envelope id of the offer that opened it.
+        offer_id
     }
 }
-
-/// The id of a contract's negotiation: the envelope id of its first offer (machines.md section 2).
-/// Records and streams write it as it is, payloads, answers and URLs as `neg-<uuid>`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ContractId(EnvelopeId);
 
 impl ContractId {
     /// What stands before the id outside of the log.
     const PREFIX: &str = "neg-";
-
-    /// Reads any RFC 9562 UUID in lower case (the lenient switch of AX-25).
-    ///
-    /// # Errors
-    /// The text is not a hyphenated lower-case UUID of version 1 to 8.
-    pub fn lenient(text: &str) -> Result<ContractId, IdError> {
-        EnvelopeId::lenient(text).map(ContractId)
-    }
 
     /// Reads `neg-<uuid>`.
     ///
@@ -146,11 +191,6 @@ impl ContractId {
     pub fn to_public(self) -> String {
         format!("{}{self}", Self::PREFIX)
     }
-
-    /// The envelope id of the offer that opened it.
-    pub const fn offer_id(&self) -> EnvelopeId {
-        self.0
-    }
 }
 
 impl From<EnvelopeId> for ContractId {
@@ -159,31 +199,12 @@ impl From<EnvelopeId> for ContractId {
     }
 }
 
-impl FromStr for ContractId {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<ContractId, IdError> {
-        ContractId::lenient(text)
-    }
-}
-
-/// The id of an agreement: the envelope id of the capability request whose session made its first
-/// revision (machines.md section 2).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AgreementId(EnvelopeId);
-
-impl AgreementId {
-    /// Reads any RFC 9562 UUID in lower case (the lenient switch of AX-25).
-    ///
-    /// # Errors
-    /// The text is not a hyphenated lower-case UUID of version 1 to 8.
-    pub fn lenient(text: &str) -> Result<AgreementId, IdError> {
-        EnvelopeId::lenient(text).map(AgreementId)
-    }
-
-    /// The envelope id of that request.
-    pub const fn request_id(&self) -> EnvelopeId {
-        self.0
+subject_id! {
+    /// The id of an agreement: the envelope id of the capability request whose session made its first
+    /// revision (machines.md section 2).
+    AgreementId {
+        /// The envelope id of that request.
+        request_id
     }
 }
 
@@ -193,30 +214,11 @@ impl From<SessionId> for AgreementId {
     }
 }
 
-impl FromStr for AgreementId {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<AgreementId, IdError> {
-        AgreementId::lenient(text)
-    }
-}
-
-/// The id of a session about a capability: the envelope id of its request (machines.md section 2).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(EnvelopeId);
-
-impl SessionId {
-    /// Reads any RFC 9562 UUID in lower case (the lenient switch of AX-25).
-    ///
-    /// # Errors
-    /// The text is not a hyphenated lower-case UUID of version 1 to 8.
-    pub fn lenient(text: &str) -> Result<SessionId, IdError> {
-        EnvelopeId::lenient(text).map(SessionId)
-    }
-
-    /// The envelope id of the request that opened it.
-    pub const fn request_id(&self) -> EnvelopeId {
-        self.0
+subject_id! {
+    /// The id of a session about a capability: the envelope id of its request (machines.md section 2).
+    SessionId {
+        /// The envelope id of the request that opened it.
+        request_id
     }
 }
 
@@ -226,44 +228,17 @@ impl From<EnvelopeId> for SessionId {
     }
 }
 
-impl FromStr for SessionId {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<SessionId, IdError> {
-        SessionId::lenient(text)
-    }
-}
-
-/// The id of a round: the envelope id of its proposal (machines.md section 2).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RoundId(EnvelopeId);
-
-impl RoundId {
-    /// Reads any RFC 9562 UUID in lower case (the lenient switch of AX-25).
-    ///
-    /// # Errors
-    /// The text is not a hyphenated lower-case UUID of version 1 to 8.
-    pub fn lenient(text: &str) -> Result<RoundId, IdError> {
-        EnvelopeId::lenient(text).map(RoundId)
-    }
-
-    /// The envelope id of the proposal that opened it.
-    pub const fn proposal_id(&self) -> EnvelopeId {
-        self.0
+subject_id! {
+    /// The id of a round: the envelope id of its proposal (machines.md section 2).
+    RoundId {
+        /// The envelope id of the proposal that opened it.
+        proposal_id
     }
 }
 
 impl From<EnvelopeId> for RoundId {
     fn from(proposal_id: EnvelopeId) -> RoundId {
         RoundId(proposal_id)
-    }
-}
-
-impl FromStr for RoundId {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<RoundId, IdError> {
-        RoundId::lenient(text)
     }
 }
 
@@ -350,46 +325,7 @@ fn is_rfc_9562(uuid: Uuid) -> bool {
     (1..=8).contains(&uuid.get_version_num()) && uuid.get_variant() == Variant::RFC4122
 }
 
-macro_rules! lower_case_text {
-    ($type:ty, $inner:ident => $uuid:expr) => {
-        impl $type {
-            fn spelled(&self) -> Spelled<36> {
-                let $inner = &self.0;
-                Spelled::behind("", |text| {
-                    $uuid.as_hyphenated().encode_lower(text);
-                })
-            }
-        }
-
-        written_as_spelled!($type);
-
-        /// Of any version: what is recorded was accepted under the rules of its time.
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-                from_text(reader, <$type>::lenient)
-            }
-        }
-
-        impl fmt::Debug for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($type), "({})"), self)
-            }
-        }
-
-        impl From<$type> for String {
-            fn from(id: $type) -> String {
-                id.to_string()
-            }
-        }
-    };
-}
-
 lower_case_text!(EnvelopeId, uuid => uuid);
-lower_case_text!(InteractionId, request_id => request_id.0);
-lower_case_text!(ContractId, offer_id => offer_id.0);
-lower_case_text!(AgreementId, request_id => request_id.0);
-lower_case_text!(SessionId, request_id => request_id.0);
-lower_case_text!(RoundId, proposal_id => proposal_id.0);
 lower_case_text!(Nonce, uuid => uuid);
 
 #[cfg(test)]

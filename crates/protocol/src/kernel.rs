@@ -9,7 +9,9 @@
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
-use crate::event::Event;
+use crate::envelope::AcceptedHeader;
+use crate::event::{EnvelopeAccepted, Event};
+use crate::facts::Facts;
 use crate::id::EnvelopeId;
 use crate::parameters::{Limits, Parameters, PayerBindingRule, Windows};
 use crate::refusal::Refusal;
@@ -58,6 +60,36 @@ pub struct Recorded<'a> {
     pub parameters: Option<&'a Arc<Parameters>>,
     /// The decision rules it was recorded under.
     pub rules: Rules,
+}
+
+impl Recorded<'_> {
+    /// That the event is not possible in the state of that name.
+    pub(crate) fn illegal(&self, state: &'static str, why: &'static str) -> Illegal {
+        Illegal {
+            position: self.position,
+            state,
+            event: self.event.type_name(),
+            why,
+        }
+    }
+
+    /// The envelope that the event accepted, with its record.
+    pub(crate) const fn record_ref(&self, accepted: &EnvelopeAccepted) -> RecordRef {
+        RecordRef {
+            envelope: accepted.envelope.id,
+            hash: self.hash,
+            position: self.position,
+        }
+    }
+}
+
+/// An authenticated message about a subject of a machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// Its header as it would be recorded.
+    pub envelope: &'a AcceptedHeader,
+    /// What it says.
+    pub facts: &'a Facts,
 }
 
 /// A stored history that the machine's rules do not allow. A stored log is input: this is reported,

@@ -12,9 +12,11 @@ pub use rounds::{Anomalies, CycleRule, Edition, LeaderPolicy, Leaders, Rounds};
 use crate::evm::{ChainId, EvmAddress};
 use crate::money::MicroUsdc;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use std::sync::Arc;
 
 /// Everything that decides, at one moment.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
@@ -31,17 +33,11 @@ pub struct Parameters {
     /// Checks that are relaxed, by name.
     pub lenient: Vec<Leniency>,
     /// Negotiations of contracts; absent: none are opened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contracts: Option<Contracts>,
     /// Descriptors of capabilities, sessions and agreements; absent: none are taken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Capabilities>,
     /// Rounds in which agents decide together; absent: none are opened.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "rounds::block"
-    )]
+    #[serde(default, with = "rounds::block")]
     pub rounds: Option<Arc<Rounds>>,
 }
 
@@ -199,6 +195,7 @@ impl Windows {
 pub const AEEP_LOOKS_MS: [u64; 4] = [5_000, 15_000, 60_000, 300_000];
 
 /// A network that payments may be made on.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
@@ -209,16 +206,13 @@ pub struct Network {
     /// The USDC contract.
     pub token: EvmAddress,
     /// Where protocol fees may go; absent when fees go to the payee.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub treasury: Option<EvmAddress>,
     /// Blocks, the transfer's own included, at which a transfer counts as confirmed.
     pub confirmed_depth: u64,
     /// Endpoints, 1 or 2, that must agree before anything is concluded; absent under rules 1, where
     /// the log does not say how many had to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint_quorum: Option<u64>,
     /// Totals above this wait for level *safe*.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safe_above: Option<MicroUsdc>,
     /// A head younger than this is fresh.
     pub fresh_ms: u64,

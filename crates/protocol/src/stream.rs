@@ -98,79 +98,55 @@ impl Subject {
 
     /// The interaction, if it is one.
     pub const fn interaction(self) -> Option<InteractionId> {
-        match self {
-            Subject::Interaction(id) => Some(id),
-            Subject::Contract(_)
-            | Subject::Descriptor(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Round(_)
-            | Subject::Conduct(_) => None,
+        if let Subject::Interaction(id) = self {
+            Some(id)
+        } else {
+            None
         }
     }
 
     /// The contract, if it is one.
     pub const fn contract(self) -> Option<ContractId> {
-        match self {
-            Subject::Contract(id) => Some(id),
-            Subject::Interaction(_)
-            | Subject::Descriptor(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Round(_)
-            | Subject::Conduct(_) => None,
+        if let Subject::Contract(id) = self {
+            Some(id)
+        } else {
+            None
         }
     }
 
     /// Whose descriptor it is, if it is one.
     pub const fn descriptor(self) -> Option<Did> {
-        match self {
-            Subject::Descriptor(did) => Some(did),
-            Subject::Interaction(_)
-            | Subject::Contract(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Round(_)
-            | Subject::Conduct(_) => None,
+        if let Subject::Descriptor(did) = self {
+            Some(did)
+        } else {
+            None
         }
     }
 
     /// The session, if it is one.
     pub const fn session(self) -> Option<SessionId> {
-        match self {
-            Subject::Session(id) => Some(id),
-            Subject::Interaction(_)
-            | Subject::Contract(_)
-            | Subject::Descriptor(_)
-            | Subject::Agreement(_)
-            | Subject::Round(_)
-            | Subject::Conduct(_) => None,
+        if let Subject::Session(id) = self {
+            Some(id)
+        } else {
+            None
         }
     }
 
     /// The agreement, if it is one.
     pub const fn agreement(self) -> Option<AgreementId> {
-        match self {
-            Subject::Agreement(id) => Some(id),
-            Subject::Interaction(_)
-            | Subject::Contract(_)
-            | Subject::Descriptor(_)
-            | Subject::Session(_)
-            | Subject::Round(_)
-            | Subject::Conduct(_) => None,
+        if let Subject::Agreement(id) = self {
+            Some(id)
+        } else {
+            None
         }
     }
 
     /// The round, if it is one.
     pub const fn round(self) -> Option<RoundId> {
-        match self {
-            Subject::Round(id) => Some(id),
-            Subject::Interaction(_)
-            | Subject::Contract(_)
-            | Subject::Descriptor(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Conduct(_) => None,
+        if let Subject::Round(id) = self {
+            Some(id)
+        } else {
+            None
         }
     }
 }

@@ -38,13 +38,26 @@ impl ApiError {
         Refusal::shape(message).into()
     }
 
+    const fn of(status: StatusCode, refusal: Refusal) -> ApiError {
+        ApiError {
+            status,
+            is_damage: false,
+            refusal,
+        }
+    }
+
+    /// 403 X811-2004: not for whoever asks.
+    fn forbidden(message: &str) -> ApiError {
+        let refusal = Refusal::new(Code::MissingCredentials, Kind::Authentication, message);
+        ApiError::of(StatusCode::FORBIDDEN, refusal)
+    }
+
     /// 404: nothing of that name.
     pub(crate) fn not_found(message: impl AsRef<str>) -> ApiError {
-        ApiError {
-            status: StatusCode::NOT_FOUND,
-            is_damage: false,
-            refusal: Refusal::new(Code::InvalidStateTransition, Kind::NotFound, message),
-        }
+        ApiError::of(
+            StatusCode::NOT_FOUND,
+            Refusal::new(Code::InvalidStateTransition, Kind::NotFound, message),
+        )
     }
 
     /// 404: no envelope of that id, as of then.
@@ -63,105 +76,74 @@ impl ApiError {
 
     /// 405: the path is known, the method is not for it.
     pub(crate) fn method_not_allowed() -> ApiError {
-        ApiError {
-            status: StatusCode::METHOD_NOT_ALLOWED,
-            is_damage: false,
-            refusal: Refusal::shape("this path has another method: the Allow header names it"),
-        }
+        ApiError::of(
+            StatusCode::METHOD_NOT_ALLOWED,
+            Refusal::shape("this path has another method: the Allow header names it"),
+        )
     }
 
     /// 403 X811-2004: an inbox of somebody else.
     pub(crate) fn other_inbox() -> ApiError {
         let message = "an inbox is read by the agent it belongs to: sign with a key of that agent";
-        ApiError {
-            status: StatusCode::FORBIDDEN,
-            is_damage: false,
-            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
-        }
+        ApiError::forbidden(message)
     }
 
     /// 403 X811-2004: somebody else's negotiations.
     pub(crate) fn other_list() -> ApiError {
         let message = "an agent lists what it takes part in itself: sign with a key of that agent";
-        ApiError {
-            status: StatusCode::FORBIDDEN,
-            is_damage: false,
-            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
-        }
+        ApiError::forbidden(message)
     }
 
     /// 403 X811-2004: an acknowledgement, or a loop's name, by somebody else than the recipient.
     pub(crate) fn not_the_recipient() -> ApiError {
         let message = "only the agent itself acknowledges its feed and names its loops: sign with a \
                        key of that agent";
-        ApiError {
-            status: StatusCode::FORBIDDEN,
-            is_damage: false,
-            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
-        }
+        ApiError::forbidden(message)
     }
 
     /// 403 X811-2004: a heartbeat for somebody else.
     pub(crate) fn not_itself() -> ApiError {
         let message = "only the agent itself may say this: sign it with a key of that agent";
-        ApiError {
-            status: StatusCode::FORBIDDEN,
-            is_damage: false,
-            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
-        }
+        ApiError::forbidden(message)
     }
 
     /// 409 X811-4001: another loop of the agent is newer.
     pub(crate) fn superseded() -> ApiError {
         let message = "a newer loop of this agent reads its feed, and one at a time may act: stop \
                        this one, or start it again under a new name";
-        ApiError {
-            status: StatusCode::CONFLICT,
-            is_damage: false,
-            refusal: Refusal::new(Code::InvalidStateTransition, Kind::Conflict, message),
-        }
+        ApiError::of(
+            StatusCode::CONFLICT,
+            Refusal::new(Code::InvalidStateTransition, Kind::Conflict, message),
+        )
     }
 
     /// 403 X811-2004: the log as a whole, by somebody who is no auditor.
     pub(crate) fn not_an_auditor() -> ApiError {
         let message = "the log as a whole is for this ledger's auditors: ask its operator to name \
                        your DID, or read your own interactions and their proofs";
-        ApiError {
-            status: StatusCode::FORBIDDEN,
-            is_damage: false,
-            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
-        }
+        ApiError::forbidden(message)
     }
 
     /// 403 X811-2004: bodies erased by somebody who is no operator, or does not say who it is.
     pub(crate) fn not_an_operator() -> ApiError {
         let message = "bodies are erased for this ledger's operators alone, who sign the request: \
                        name your DID under `operators` in its configuration, and sign";
-        ApiError {
-            status: StatusCode::FORBIDDEN,
-            is_damage: false,
-            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
-        }
+        ApiError::forbidden(message)
     }
 
     /// 403 X811-2004: open reads, asked for from outside or under a foreign name.
     pub(crate) fn not_loopback() -> ApiError {
         let message = "open reads are for this machine alone: ask 127.0.0.1, [::1] or localhost, \
                        without a proxy in between, or sign the read";
-        ApiError {
-            status: StatusCode::FORBIDDEN,
-            is_damage: false,
-            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
-        }
+        ApiError::forbidden(message)
     }
 
     /// 408: the body did not arrive in the time it may take.
     pub(crate) fn too_slow() -> ApiError {
-        ApiError {
-            status: StatusCode::REQUEST_TIMEOUT,
-            is_damage: false,
-            refusal: Refusal::shape("the body arrived too slowly: send the same envelope again"),
-        }
+        ApiError::of(
+            StatusCode::REQUEST_TIMEOUT,
+            Refusal::shape("the body arrived too slowly: send the same envelope again"),
+        )
     }
 
     /// 413 X811-6002: longer than anything that is taken.
@@ -173,32 +155,26 @@ impl ApiError {
 
     /// 503 X811-9001: not now.
     pub(crate) fn unavailable(message: impl AsRef<str>) -> ApiError {
-        ApiError {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            is_damage: false,
-            refusal: Refusal::new(Code::RateLimitExceeded, Kind::Limit, message),
-        }
+        ApiError::of(
+            StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::new(Code::RateLimitExceeded, Kind::Limit, message),
+        )
     }
 
     /// 503 X811-9002: not here, or not now, and it is not known what became of what was sent. The same
     /// may be sent again.
     pub(crate) fn not_yet(message: impl AsRef<str>) -> ApiError {
-        ApiError {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            is_damage: false,
-            refusal: Refusal::new(Code::InternalError, Kind::Internal, message),
-        }
+        ApiError::of(
+            StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::new(Code::InternalError, Kind::Internal, message),
+        )
     }
 
     /// 403 X811-2004: passed on by nobody who may.
     pub(crate) fn not_a_process() -> ApiError {
         let message = "only a process of this ledger, with its keys and a clock that is right, passes \
                        on what others sent";
-        ApiError {
-            status: StatusCode::FORBIDDEN,
-            is_damage: false,
-            refusal: Refusal::new(Code::MissingCredentials, Kind::Authentication, message),
-        }
+        ApiError::forbidden(message)
     }
 
     /// 503: no keys statement to give.
@@ -237,11 +213,7 @@ fn internal() -> ApiError {
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> ApiError {
         let status = StatusCode::from_u16(refusal.http_status());
-        ApiError {
-            status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-            is_damage: false,
-            refusal,
-        }
+        ApiError::of(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), refusal)
     }
 }
 

@@ -6,28 +6,37 @@ pub(crate) use envelope_parts::EnvelopeParts;
 
 use crate::app::App;
 use crate::error::ApiError;
+use crate::openapi::schema::HexHash;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use x811_eventlog::{Hash, Record};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::LedgerStore as _;
 use x811_ledger::whole;
 use x811_protocol::event::Event;
 
-/// A record of a stream, leaf and all.
-#[derive(Serialize)]
-pub(crate) struct ShownRecord {
+/// One record.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct HistoryRecord {
+    /// Place in the log.
     position: u64,
+    /// SHA-256(0x00 ‖ leaf).
+    #[schema(value_type = HexHash)]
     record_hash: Hash,
+    /// ms since the Unix epoch.
     recorded_at_ms: u64,
+    /// Place in its stream.
     pub(crate) stream_seq: u64,
+    /// The leaf as it is stored.
+    #[schema(value_type = Object)]
     leaf: Box<RawValue>,
 }
 
-impl ShownRecord {
+impl HistoryRecord {
     /// How `record` goes out.
-    pub(crate) fn of(record: &Record) -> Result<ShownRecord, ApiError> {
-        Ok(ShownRecord {
+    pub(crate) fn of(record: &Record) -> Result<HistoryRecord, ApiError> {
+        Ok(HistoryRecord {
             position: record.position(),
             record_hash: record.hash(),
             recorded_at_ms: record.recorded_at_ms(),

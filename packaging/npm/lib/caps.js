@@ -16,8 +16,16 @@ export function usdc(amountMicroUsdc) {
   return `${amountMicroUsdc / 1_000_000n}${decimals && `.${decimals}`}`;
 }
 
-/** The micro-USDC of a `max_budget`, which is a JSON number. */
-export const budgetOf = (number) => BigInt(Math.round(number * 1_000_000));
+/** The micro-USDC of a `max_budget`, which is a JSON number: of the decimal that it spells, as the ledger reads it. */
+export function budgetOf(number) {
+  const [mantissa, exponent] = number.toExponential().split("e");
+  const digits = mantissa.replace(".", "");
+  // The last digit stands for so many tens of micro-USDC; below one, half is rounded up.
+  const place = Number(exponent) - (digits.length - 1) + 6;
+  if (place >= 0) return BigInt(digits) * 10n ** BigInt(place);
+  const unit = 10n ** BigInt(-place);
+  return (BigInt(digits) + unit / 2n) / unit;
+}
 
 /** The protocol fee of a price, 2.5 %, rounded half up to micro-USDC. */
 export const feeOf = (priceMicroUsdc) => (priceMicroUsdc * 25n + 500n) / 1_000n;

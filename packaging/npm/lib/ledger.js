@@ -5,6 +5,10 @@ import { verify } from "./keys.js";
 const answerMs = 30_000;
 /** A stream is dead after so long without a byte, in milliseconds: the first, and later ones. */
 const [firstSilenceMs, silenceMs] = [10_000, 75_000];
+/** The largest answer that is read, in bytes: a page of the largest envelopes. */
+const mostBytes = 64 << 20;
+/** The longest event of a stream, in bytes: an envelope of 1 MiB, and what its escapes add. */
+const mostEventBytes = 8 << 20;
 
 /** No answer, or one that is not the ledger's: try again. */
 export class Unreachable extends Error {}
@@ -85,7 +89,7 @@ export class Ledger {
     const limit = new Limit(answerMs + (options.waitMs ?? 0), options.over);
     try {
       const answer = await limit.wait(this.#open(method, path, { ...options, signal: limit.signal }));
-      return this.#sorted(answer.status, await limit.wait(answer.text()));
+      return this.#sorted(answer.status, await limit.wait(this.#text(answer)));
     } catch (lost) {
       if (lost instanceof Refused || lost instanceof Unreachable) throw lost;
       throw new Unreachable(`the answer of ${this.url} broke off: ${lost}`);
@@ -93,6 +97,19 @@ export class Ledger {
       limit.end();
     }
   }
+
+  async #text(answer) {
+    const chunks = [];
+    let bytes = 0;
+    for await (const chunk of answer.body ?? []) {
+      bytes += chunk.length;
+      if (bytes > mostBytes) throw this.#tooLong(mostBytes);
+      chunks.push(chunk);
+    }
+    return new TextDecoder().decode(Buffer.concat(chunks));
+  }
+
+  #tooLong = (most) => new Unreachable(`the answer of ${this.url} is longer than ${most} bytes`);
 
   #sorted(status, text) {
     if (status < 300) return text;
@@ -178,7 +195,7 @@ export class Ledger {
       const headers = { accept: "text/event-stream" };
       const query = { instance, ...(after && { after }) };
       const answer = await limit.wait(this.#open("GET", `${this.#mine()}/stream`, { query, headers, signal: limit.signal }));
-      if (answer.status !== 200) this.#sorted(answer.status, await limit.wait(answer.text()));
+      if (answer.status !== 200) this.#sorted(answer.status, await limit.wait(this.#text(answer)));
       reader = answer.body.getReader();
       const decoder = new TextDecoder();
       yield { messages: [], next: null };
@@ -194,6 +211,7 @@ export class Ledger {
           else if (name === "message" && place)
             yield { messages: [{ ...place, envelope: JSON.parse(data) }], next: place.cursor };
         }
+        if (text.length > mostEventBytes) throw this.#tooLong(mostEventBytes);
       }
     } catch (lost) {
       throw lost instanceof Refused ? lost : new Unreachable(`the stream broke off: ${lost}`);

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 
 #: For how long a commitment counts, in milliseconds.
 DAY_MS = 86_400_000
@@ -15,6 +16,11 @@ def micro_usdc(text) -> int:
         raise ValueError(f"not an amount of USDC: {text!r}")
     whole, _, decimals = text.partition(".")
     return int(whole) * 1_000_000 + int(decimals.ljust(6, "0"))
+
+
+def budget_of(number) -> int:
+    """The micro-USDC of a `max_budget`, which is a JSON number: of the decimal that it spells, as the ledger reads it."""
+    return int((Decimal(repr(number)) * 1_000_000).to_integral_value(ROUND_HALF_UP))
 
 
 def usdc(amount_micro_usdc: int) -> str:

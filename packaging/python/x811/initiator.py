@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from . import approvals
 from .bargain import Negotiation, hash_of
-from .caps import Caps, fee_of, micro_usdc, usdc
+from .caps import Caps, budget_of, fee_of, micro_usdc, usdc
 from .engine import PAYMENT_LOOK_MS, Loop
 from .haggling import Talks
 from .keys import now_ms
@@ -192,7 +192,7 @@ class Initiator(Loop):
         """True, a reason to reject, or None to be asked again: by the policy of the REQUEST (AE-109 to AE-117)."""
         offered, policy = offer["payload"], asked["acceptance_policy"]
         never = self._never(offered, total, offer["from"])
-        threshold, budget = (round(asked.get(name, 0) * 1_000_000) for name in ("threshold_amount", "max_budget"))
+        threshold, budget = (budget_of(asked.get(name, 0)) for name in ("threshold_amount", "max_budget"))
         if policy == "human_approval" or policy == "threshold" and threshold < total <= budget:
             return never or self._person(interaction, task, view, asked, offer, total)
         verdict = never or self._fault(asked, offered, total, offer["from"]) or self.decide(asked, offered)
@@ -214,7 +214,7 @@ class Initiator(Loop):
             terms = {"terms": offered["terms"]} if "terms" in offered else {}
             self.approvals.ask({
                 "interaction": interaction, "provider": offer["from"], "task_type": asked["task_type"],
-                "price": str(micro_usdc(offered["price"])), "max_budget": str(round(asked["max_budget"] * 1_000_000)),
+                "price": str(micro_usdc(offered["price"])), "max_budget": str(budget_of(asked["max_budget"])),
                 "estimated_time_s": offered["estimated_time"], "deliverables": offered["deliverables"],
                 "asked_at_ms": now_ms(), "answer_by_ms": answer_by_ms} | about | terms)
             task["asked"] = about
@@ -232,7 +232,7 @@ class Initiator(Loop):
         return None
 
     def _fault(self, asked, offered, total, provider):
-        if total > round(asked["max_budget"] * 1_000_000):
+        if total > budget_of(asked["max_budget"]):
             return "PRICE_TOO_HIGH", f"{usdc(total)} USDC is over the budget"
         if offered["estimated_time"] > asked["deadline"]:
             return "DEADLINE_TOO_SHORT", "it takes longer than was asked for"

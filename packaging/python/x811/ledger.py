@@ -10,8 +10,8 @@ from .keys import Keys, verify
 ANSWER_S = 30
 #: A stream is dead after so many seconds without a byte: the first, and later ones.
 SILENCE_S = (10, 75)
-#: The largest answer that is read, in bytes.
-MOST_BYTES = 16 << 20
+#: The largest answer that is read, in bytes: a page of the largest envelopes.
+MOST_BYTES = 64 << 20
 
 
 class Unreachable(Exception):
@@ -63,11 +63,13 @@ class Ledger:
         """One request and its answer; raises Refused or Unreachable."""
         connection, answer = self._open(method, path, query, body, signed, timeout_s=timeout_s)
         try:
-            data = answer.read(MOST_BYTES)
+            data = answer.read(MOST_BYTES + 1)
         except (OSError, http.client.HTTPException) as lost:
             raise Unreachable(f"the answer of {self.url} broke off: {lost!r}") from None
         finally:
             connection.close()
+        if len(data) > MOST_BYTES:
+            raise Unreachable(f"the answer of {self.url} is longer than {MOST_BYTES} bytes")
         return self._sorted(answer.status, data)
 
     def _sorted(self, status, data):

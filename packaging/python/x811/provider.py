@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from .bargain import Negotiation
-from .caps import fee_of, micro_usdc, usdc
+from .caps import budget_of, fee_of, micro_usdc, usdc
 from .engine import PAYMENT_LOOK_MS, Loop
 from .haggling import Talks
 from .keys import now_ms
@@ -92,7 +92,7 @@ class Provider(Loop):
             return self.tell("no offer", interaction, str(asked.get("task_type")))
         price = micro_usdc(quote.price)
         total = price + fee_of(price)
-        if total > round(asked["max_budget"] * 1_000_000) or quote.estimated_time_s > asked["deadline"]:
+        if total > budget_of(asked["max_budget"]) or quote.estimated_time_s > asked["deadline"]:
             return self.tell("no offer", interaction, "over its budget or its deadline")
         payload = {
             "request_id": interaction, "price": usdc(price), "protocol_fee": usdc(fee_of(price)),

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::json;
 use tokio::task::JoinSet;
 use x811_eventlog::{AppendError, Draft, Frontier, Head, Record};
@@ -16,9 +15,10 @@ use x811_store::{Backend, Database, SqliteReadModel};
 use super::backends::{self, Backends, BenchPlace, SideBySide};
 use super::cpu::{Elapsed, Stopwatch, now};
 use super::figures::{Latency, Rate, thousands};
+use super::measured::Measured;
 use super::{Common, broken};
 use crate::failure::Failure;
-use crate::output::{Out, Report, Tone};
+use crate::output::Out;
 
 /// Records of a turn. A turn with the tree and one without make a pair, and which comes first
 /// alternates. The median of the pairs counts: a disk that writes out in between falls on one of
@@ -69,7 +69,7 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
         pairs.extend(measure(&files, count, commits, at_once).await?);
         std::fs::remove_dir_all(&files).map_err(broken)?;
     }
-    out.report(&Measured::of(&pairs, commits * at_once, at_once));
+    out.report(&measured(&pairs, commits * at_once, at_once));
     Ok(())
 }
 
@@ -271,61 +271,53 @@ fn leaf(record: &Record) -> RowChange {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Measured {
-    benchmark: &'static str,
-    with_tree_per_second: f64,
-    without_tree_per_second: f64,
-    /// Time without the tree for time with it: the median of all pairs.
-    ratio: f64,
-    /// The median of as many other pairs would be between these in 95 of 100 cases.
-    ratio_from: f64,
-    ratio_to: f64,
-    target_ratio: f64,
-    pairs: usize,
-    /// Records of one commit.
-    at_once: u64,
-    /// CPU time of a record, all threads together.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    with_tree_cpu_us_each: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    without_tree_cpu_us_each: Option<f64>,
-}
-
-impl Measured {
-    fn of(pairs: &[Pair], records: u64, at_once: u64) -> Measured {
-        let all = |figure: fn(&Pair) -> f64| Median::of(pairs.iter().map(figure));
-        let ratio = all(|pair| pair.without.wall.as_secs_f64() / pair.with.wall.as_secs_f64());
-        let per_second = |seconds: Median| records as f64 / seconds.median;
-        let cpu_us_each = |turn: fn(&Pair) -> Elapsed| {
-            let cpu: Option<Duration> = pairs.iter().map(|pair| turn(pair).cpu).sum();
-            let all_records = records as f64 * pairs.len() as f64;
-            cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / all_records)
-        };
-        Measured {
-            benchmark: "append",
-            with_tree_per_second: per_second(all(|pair| pair.with.wall.as_secs_f64())),
-            without_tree_per_second: per_second(all(|pair| pair.without.wall.as_secs_f64())),
-            ratio: ratio.median,
-            ratio_from: ratio.from,
-            ratio_to: ratio.to,
-            target_ratio: TARGET_RATIO,
-            pairs: pairs.len(),
-            at_once,
-            with_tree_cpu_us_each: cpu_us_each(|pair| pair.with),
-            without_tree_cpu_us_each: cpu_us_each(|pair| pair.without),
-        }
-    }
-
-    fn ratio_text(&self) -> String {
-        let Measured {
-            ratio,
-            ratio_from,
-            ratio_to,
-            ..
-        } = self;
-        format!("{ratio:.2} ({ratio_from:.2} to {ratio_to:.2})")
-    }
+/// What all pairs say.
+fn measured(pairs: &[Pair], records: u64, at_once: u64) -> Measured {
+    let all = |figure: fn(&Pair) -> f64| Median::of(pairs.iter().map(figure));
+    // Time without the tree for time with it. The median of as many other pairs would be between the two
+    // bounds in 95 of 100 cases.
+    let Median { from, median, to } =
+        all(|pair| pair.without.wall.as_secs_f64() / pair.with.wall.as_secs_f64());
+    let per_second = |seconds: Median| records as f64 / seconds.median;
+    let with = per_second(all(|pair| pair.with.wall.as_secs_f64()));
+    let without = per_second(all(|pair| pair.without.wall.as_secs_f64()));
+    // CPU time of a record, all threads together.
+    let cpu_us_each = |turn: fn(&Pair) -> Elapsed| {
+        let cpu: Option<Duration> = pairs.iter().map(|pair| turn(pair).cpu).sum();
+        let all_records = records as f64 * pairs.len() as f64;
+        cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / all_records)
+    };
+    let (cpu_with, cpu_without) = (
+        cpu_us_each(|pair| pair.with),
+        cpu_us_each(|pair| pair.without),
+    );
+    let rate = |per_second: f64, cpu_us_each: Option<f64>| {
+        let cpu = cpu_us_each.map_or_else(String::new, |us| format!(", {us:.2} µs of CPU each"));
+        format!("{} records a second{cpu}", thousands(per_second))
+    };
+    let heading = format!(
+        "append with the tree: {median:.2} ({from:.2} to {to:.2}) of append without (target {TARGET_RATIO:.2})"
+    );
+    let count = pairs.len();
+    Measured::new("append", heading)
+        .figures(json!({
+            "with_tree_per_second": with, "without_tree_per_second": without, "ratio": median,
+            "ratio_from": from, "ratio_to": to, "target_ratio": TARGET_RATIO, "pairs": count,
+            "at_once": at_once, "with_tree_cpu_us_each": cpu_with, "without_tree_cpu_us_each": cpu_without,
+        }))
+        .fields([
+            ("with", rate(with, cpu_with)),
+            ("without", rate(without, cpu_without)),
+            ("commits", format!("of {at_once} records, durable, with their rows")),
+            (
+                "ratio",
+                format!("the median of {count} pairs of turns, and where it lies in 95 of 100 cases"),
+            ),
+        ])
+        .line(
+            "bounded by SQLite and the disk; for the running state and for the tiles the tree adds a \
+             node hash each, 32 bytes a record, and a page to each commit",
+        )
 }
 
 /// The middle of many figures, and between which two of them the true one is in 95 of 100 cases:
@@ -348,49 +340,6 @@ impl Median {
         let [from, median, to] = [middle.saturating_sub(apart), middle, middle + apart]
             .map(|index| at(index).unwrap_or(f64::NAN));
         Median { from, median, to }
-    }
-}
-
-impl Report for Measured {
-    fn print(&self, out: &mut Out) {
-        out.heading(
-            Tone::Plain,
-            format_args!(
-                "append with the tree: {} of append without (target {:.2})",
-                self.ratio_text(),
-                self.target_ratio
-            ),
-        );
-        let rate = |per_second: f64, cpu_us_each: Option<f64>| {
-            let cpu =
-                cpu_us_each.map_or_else(String::new, |us| format!(", {us:.2} µs of CPU each"));
-            format!("{} records a second{cpu}", thousands(per_second))
-        };
-        out.fields(&[
-            (
-                "with",
-                rate(self.with_tree_per_second, self.with_tree_cpu_us_each),
-            ),
-            (
-                "without",
-                rate(self.without_tree_per_second, self.without_tree_cpu_us_each),
-            ),
-            (
-                "commits",
-                format!("of {} records, durable, with their rows", self.at_once),
-            ),
-            (
-                "ratio",
-                format!(
-                    "the median of {} pairs of turns, and where it lies in 95 of 100 cases",
-                    self.pairs
-                ),
-            ),
-        ]);
-        out.line(
-            "bounded by SQLite and the disk; for the running state and for the tiles the tree adds a \
-             node hash each, 32 bytes a record, and a page to each commit",
-        );
     }
 }
 

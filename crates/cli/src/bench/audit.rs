@@ -11,7 +11,7 @@ mod program;
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde_json::json;
 use x811_eventlog::{Checkpoint, Hash};
 use x811_ledger::checkpoint::CheckpointStore as _;
 use x811_server::keys::Identity;
@@ -21,10 +21,11 @@ use super::figures::{Rate, thousands};
 use super::history::{History, PastClock, register};
 use super::ledger::{BenchLedger, NETWORK, StartFrom};
 use super::limit::Limit;
+use super::measured::Measured;
 use super::traffic::{Agents, Conversation, paid_conversations_of_records};
 use super::{Common, broken, memory, wall_clock};
 use crate::failure::Failure;
-use crate::output::{Out, Report, Tone};
+use crate::output::Out;
 use hashes::Hashes;
 use program::Audited;
 
@@ -77,7 +78,7 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     let audited = program::audit(directory).await?;
     measure(&mut limit, &sample)?;
     let hashes = hashes::measure(directory).await?;
-    out.report(&Measured::new(&audited, limit.per_second(), hashes));
+    out.report(&measured(&audited, limit.per_second(), &hashes));
     Ok(())
 }
 
@@ -143,99 +144,57 @@ fn measure(limit: &mut Limit, sample: &[Conversation]) -> Result<(), Failure> {
     limit.measure(&messages)
 }
 
-#[derive(Debug, Serialize)]
-struct Measured {
-    benchmark: &'static str,
-    cores: usize,
-    limit_per_second: f64,
-    /// Records audited for each signature that could have been checked.
-    records_ratio: f64,
-    /// Signatures checked, among everything else, for each that could have been checked.
-    signatures_ratio: f64,
-    /// The same as `records_ratio`.
-    ratio: f64,
-    target_ratio: f64,
-    records: Rate,
-    signatures: Rate,
-    /// The most memory that the audit had.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    peak_rss_bytes: Option<u64>,
-    target_rss_bytes: u64,
-    /// Links and tree alone.
-    hash_only: Hashes,
+fn measured(audited: &Audited, limit_per_second: f64, hashes: &Hashes) -> Measured {
+    let records = Rate::of(audited.records, audited.elapsed);
+    let signatures = Rate::of(audited.signatures, audited.elapsed);
+    // Records audited, and signatures checked among everything else, for each that could have been checked.
+    let records_ratio = records.per_second / limit_per_second;
+    let signatures_ratio = signatures.per_second / limit_per_second;
+    let heading = format!(
+        "audit: {records_ratio:.2} records (target {TARGET_RATIO:.2}) and {signatures_ratio:.2} signatures for \
+         each raw verify_strict"
+    );
+    let (signed, all) = (
+        thousands(signatures.count as f64),
+        thousands(records.count as f64),
+    );
+    let (most, target) = (audited.peak_rss_bytes, Some(TARGET_RSS_BYTES));
+    let memory = format!(
+        "{} at most (target {})",
+        memory::text(most),
+        memory::text(target)
+    );
+    Measured::new("audit", heading)
+        .figures(json!({
+            "limit_per_second": limit_per_second, "records_ratio": records_ratio,
+            "signatures_ratio": signatures_ratio, "ratio": records_ratio, "target_ratio": TARGET_RATIO,
+            "records": records, "signatures": signatures, "peak_rss_bytes": most,
+            "target_rss_bytes": TARGET_RSS_BYTES, "hash_only": hashes,
+        }))
+        .fields([
+            ("records", records.text("records")),
+            ("signatures", signatures.text("signatures")),
+            ("log", format!("{signed} of {all} records are signed, the others are the ledger's own")),
+            ("limit", super::limit::text(limit_per_second)),
+            ("memory", memory),
+            ("hashes only", hashes.text()),
+        ])
+        .line(bound(&records, limit_per_second))
 }
 
-impl Measured {
-    fn new(audited: &Audited, limit_per_second: f64, hash_only: Hashes) -> Measured {
-        let records = Rate::of(audited.records, audited.elapsed);
-        let signatures = Rate::of(audited.signatures, audited.elapsed);
-        let records_ratio = records.per_second / limit_per_second;
-        Measured {
-            benchmark: "audit",
-            cores: rayon::current_num_threads(),
-            limit_per_second,
-            records_ratio,
-            signatures_ratio: signatures.per_second / limit_per_second,
-            ratio: records_ratio,
-            target_ratio: TARGET_RATIO,
-            records,
-            signatures,
-            peak_rss_bytes: audited.peak_rss_bytes,
-            target_rss_bytes: TARGET_RSS_BYTES,
-            hash_only,
-        }
-    }
-
-    /// What keeps it from being faster: a record's CPU time, and whether all cores were used.
-    fn bound(&self) -> String {
-        let Some(cpu_us) = self.records.cpu_us_each else {
-            return "bound: unknown, CPU time cannot be read here".to_owned();
-        };
-        let core_us_per_second = self.cores as f64 * 1e6;
-        let busy = cpu_us * self.records.per_second / core_us_per_second;
-        let what = if busy > 0.85 { "CPU" } else { WAITING };
-        format!(
-            "bound by {what}: {:.0} % of {} cores busy; a record takes {cpu_us:.0} µs, one raw \
-             verify_strict {:.0} µs",
-            busy * 100.0,
-            self.cores,
-            core_us_per_second / self.limit_per_second,
-        )
-    }
-
-    fn of_the_log(&self) -> String {
-        format!(
-            "{} of {} records are signed, the others are the ledger's own",
-            thousands(self.signatures.count as f64),
-            thousands(self.records.count as f64)
-        )
-    }
-}
-
-impl Report for Measured {
-    fn print(&self, out: &mut Out) {
-        out.heading(
-            Tone::Plain,
-            format_args!(
-                "audit: {:.2} records (target {:.2}) and {:.2} signatures for each raw verify_strict",
-                self.records_ratio, self.target_ratio, self.signatures_ratio
-            ),
-        );
-        out.fields(&[
-            ("records", self.records.text("records")),
-            ("signatures", self.signatures.text("signatures")),
-            ("log", self.of_the_log()),
-            ("limit", super::limit::text(self.limit_per_second)),
-            (
-                "memory",
-                format!(
-                    "{} at most (target {})",
-                    memory::text(self.peak_rss_bytes),
-                    memory::text(Some(self.target_rss_bytes))
-                ),
-            ),
-            ("hashes only", self.hash_only.text()),
-        ]);
-        out.line(self.bound());
-    }
+/// What keeps it from being faster: a record's CPU time, and whether all cores were used.
+fn bound(records: &Rate, limit_per_second: f64) -> String {
+    let Some(cpu_us) = records.cpu_us_each else {
+        return "bound: unknown, CPU time cannot be read here".to_owned();
+    };
+    let cores = rayon::current_num_threads();
+    let core_us_per_second = cores as f64 * 1e6;
+    let busy = cpu_us * records.per_second / core_us_per_second;
+    let what = if busy > 0.85 { "CPU" } else { WAITING };
+    format!(
+        "bound by {what}: {:.0} % of {cores} cores busy; a record takes {cpu_us:.0} µs, one raw \
+         verify_strict {:.0} µs",
+        busy * 100.0,
+        core_us_per_second / limit_per_second,
+    )
 }

@@ -1,7 +1,6 @@
 //! `x811 bench contract`: turns of negotiations into a ledger in this process, in turns with messages
 //! of interactions: what a turn costs beside one of those.
 
-use serde::Serialize;
 use serde_json::{Map, json};
 use x811_client::clock::{Clock as _, SystemClock};
 use x811_client::compose::{Answered as Answers, ComposeError, NegotiationStep};
@@ -10,13 +9,14 @@ use x811_protocol::digest::Digest;
 use x811_protocol::id::{ContractId, EnvelopeId};
 
 use super::Common;
-use super::figures::{Rate, thousands};
+use super::figures::thousands;
 use super::ingest::turn;
 use super::ledger::{BenchLedger, NETWORK};
+use super::measured::Measured;
 use super::traffic::{Agents, Conversation, MESSAGES_EACH, Pair, TASK};
 use super::turns::{TURNS, Turns};
 use crate::failure::Failure;
-use crate::output::{Out, Report, Tone};
+use crate::output::Out;
 
 /// Messages of a negotiation here: an offer, three counters and an accept, as many as an average
 /// conversation of `ingest` has.
@@ -58,20 +58,26 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     let records = ledger.size();
     ledger.close().await?;
     let (contracts, interactions) = (contracts.sum(), interactions.sum());
-    out.report(&Measured {
-        benchmark: "contract",
-        cores: rayon::current_num_threads(),
-        ratio: contracts.ratio(),
-        cpu_ratio: contracts
-            .rate
-            .cpu_us_each
-            .zip(interactions.rate.cpu_us_each)
-            .map(|(turn, message)| turn / message),
-        limit_per_second: contracts.limit_per_second,
-        turns: contracts.rate,
-        interaction_messages: interactions.rate,
-        records,
+    let cpu_ratio = contracts
+        .rate
+        .cpu_us_each
+        .zip(interactions.rate.cpu_us_each);
+    let cpu_ratio = cpu_ratio.map(|(turn, message)| turn / message);
+    let heading = match cpu_ratio {
+        Some(ratio) => format!("contract: a turn takes {ratio:.2} of a message's CPU"),
+        None => "contract: CPU time cannot be read here".to_owned(),
+    };
+    let figures = json!({
+        "limit_per_second": contracts.limit_per_second, "turns": contracts.rate, "ratio": contracts.ratio(),
+        "interaction_messages": interactions.rate, "cpu_ratio": cpu_ratio, "records": records,
     });
+    let measured = Measured::new("contract", heading).figures(figures).fields([
+        ("turns", contracts.rate.text("turns")),
+        ("messages", interactions.rate.text("messages")),
+        ("limit", super::limit::text(contracts.limit_per_second)),
+        ("log", format!("{} records", thousands(records as f64))),
+    ]);
+    out.report(&measured);
     Ok(())
 }
 
@@ -128,34 +134,4 @@ fn negotiation(pair: &Pair<'_>) -> Result<Conversation, ComposeError> {
     })?;
     said.push(accept.into());
     Ok(said)
-}
-
-#[derive(Debug, Serialize)]
-struct Measured {
-    benchmark: &'static str,
-    cores: usize,
-    limit_per_second: f64,
-    turns: Rate,
-    ratio: f64,
-    interaction_messages: Rate,
-    /// CPU of a turn for that of an interaction's message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cpu_ratio: Option<f64>,
-    records: u64,
-}
-
-impl Report for Measured {
-    fn print(&self, out: &mut Out) {
-        let heading = match self.cpu_ratio {
-            Some(ratio) => format!("contract: a turn takes {ratio:.2} of a message's CPU"),
-            None => "contract: CPU time cannot be read here".to_owned(),
-        };
-        out.heading(Tone::Plain, heading);
-        out.fields(&[
-            ("turns", self.turns.text("turns")),
-            ("messages", self.interaction_messages.text("messages")),
-            ("limit", super::limit::text(self.limit_per_second)),
-            ("log", format!("{} records", thousands(self.records as f64))),
-        ]);
-    }
 }

@@ -4,7 +4,7 @@
 //! Pages begin behind agents all over the registry, with and without a capability in turns, and are read
 //! from rows as a ledger writes them, without HTTP.
 
-use serde::Serialize;
+use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
 use x811_ledger::agent::Status;
@@ -17,9 +17,10 @@ use x811_store::SqliteReadModel;
 
 use super::cpu::now;
 use super::figures::{Latency, thousands};
+use super::measured::Measured;
 use super::{Common, broken};
 use crate::failure::Failure;
-use crate::output::{Out, Report, Tone};
+use crate::output::Out;
 
 /// Agents of one transaction.
 const BATCH: u64 = 10_000;
@@ -64,14 +65,24 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     }
     rows.close().await;
     let (page, one_row) = (Latency::of(pages), Latency::of(single));
-    out.report(&Measured {
-        benchmark: "discovery",
-        registered: args.registered,
-        agents_of_a_page: args.limit,
-        ratio: f64::from(page.p99_us) / f64::from(one_row.p99_us.max(1)),
-        page,
-        one_row,
+    let ratio = f64::from(page.p99_us) / f64::from(one_row.p99_us.max(1));
+    let heading = format!("discovery: a page takes {ratio:.1} times as long as one row, at p99");
+    let agents = thousands(args.registered as f64);
+    // The ratio is of the times of a page and of one row, each at p99.
+    let figures = json!({
+        "registered": args.registered, "agents_of_a_page": args.limit, "ratio": ratio, "page": page,
+        "one_row": one_row,
     });
+    let measured = Measured::new("discovery", heading)
+        .figures(figures)
+        .fields([
+            (
+                "page",
+                format!("{} of {agents} agents, {}", args.limit, page.text()),
+            ),
+            ("one row", one_row.text()),
+        ]);
+    out.report(&measured);
     Ok(())
 }
 
@@ -129,32 +140,4 @@ async fn read(
     let took = begun.elapsed();
     page.map_err(broken)?;
     Ok(u32::try_from(took.as_micros()).unwrap_or(u32::MAX))
-}
-
-#[derive(Debug, Serialize)]
-struct Measured {
-    benchmark: &'static str,
-    registered: u64,
-    agents_of_a_page: usize,
-    /// Of the times of a page and of one row, each at p99.
-    ratio: f64,
-    page: Latency,
-    one_row: Latency,
-}
-
-impl Report for Measured {
-    fn print(&self, out: &mut Out) {
-        let title = format!(
-            "discovery: a page takes {:.1} times as long as one row, at p99",
-            self.ratio
-        );
-        out.heading(Tone::Plain, title);
-        let agents = thousands(self.registered as f64);
-        let page = format!(
-            "{} of {agents} agents, {}",
-            self.agents_of_a_page,
-            self.page.text()
-        );
-        out.fields(&[("page", page), ("one row", self.one_row.text())]);
-    }
 }

@@ -8,8 +8,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use x811_client::clock::{Clock as _, SystemClock};
@@ -23,10 +22,11 @@ use x811_protocol::signed_read::{SIGNATURE, SIGNATURE_INPUT, Target, sign};
 use super::cpu::now;
 use super::figures::Latency;
 use super::http::{Connection, Request, Server};
+use super::measured::Measured;
 use super::memory::rss_bytes_of;
 use super::{Common, broken};
 use crate::failure::Failure;
-use crate::output::{Out, Report, Tone};
+use crate::output::Out;
 
 /// How long is waited for the last messages to arrive.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -75,7 +75,7 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     )
     .await?;
     let carried = carry(&server, &senders, recipients, args.messages, &mut streams).await?;
-    let measured = Measured::of(&carried, &streams, senders.len());
+    let measured = measured(&carried, &streams, senders.len());
     server.stop().await?;
     out.report(&measured);
     Ok(())
@@ -291,72 +291,36 @@ fn us(duration: Duration) -> u32 {
     u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
 }
 
-#[derive(Debug, Serialize)]
-struct Measured {
-    benchmark: &'static str,
-    messages: usize,
-    connections: usize,
-    /// From sending to the answer, which says that it is durable.
-    answer: Latency,
-    /// From sending to the recipient's stream.
-    arrival: Latency,
-    /// The one over the other.
-    p50_ratio: f64,
-    p99_ratio: f64,
-    streams_held: usize,
-    /// Memory of the server for one more that is idle.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    idle_stream_bytes: Option<u64>,
-}
-
-impl Measured {
-    fn of(carried: &[Carried], streams: &Streams, connections: usize) -> Measured {
-        let latency = |us: fn(&Carried) -> u32| Latency::of(carried.iter().map(us).collect());
-        let answer = latency(|carried| carried.answer_us);
-        let arrival = latency(|carried| carried.arrival_us);
-        let ratio = |of: u32, to: u32| f64::from(of) / f64::from(to.max(1));
-        Measured {
-            benchmark: "feed",
-            messages: carried.len(),
-            connections,
-            answer,
-            arrival,
-            p50_ratio: ratio(arrival.p50_us, answer.p50_us),
-            p99_ratio: ratio(arrival.p99_us, answer.p99_us),
-            streams_held: streams.held,
-            idle_stream_bytes: streams.bytes_each(),
-        }
-    }
-}
-
-impl Report for Measured {
-    fn print(&self, out: &mut Out) {
-        out.heading(
-            Tone::Plain,
-            format_args!(
-                "feed: on the stream after {:.2} of the answer's time (p99 {:.2})",
-                self.p50_ratio, self.p99_ratio
-            ),
-        );
-        let each = self.idle_stream_bytes;
-        let each = each.map_or_else(
-            || "unknown here".to_owned(),
-            |bytes| format!("{} KiB", bytes / 1_024),
-        );
-        out.fields(&[
+fn measured(carried: &[Carried], streams: &Streams, connections: usize) -> Measured {
+    let latency = |us: fn(&Carried) -> u32| Latency::of(carried.iter().map(us).collect());
+    // From sending to the answer, which says that it is durable, and to the recipient's stream.
+    let answer = latency(|carried| carried.answer_us);
+    let arrival = latency(|carried| carried.arrival_us);
+    let ratio = |of: u32, to: u32| f64::from(of) / f64::from(to.max(1));
+    let p50_ratio = ratio(arrival.p50_us, answer.p50_us);
+    let p99_ratio = ratio(arrival.p99_us, answer.p99_us);
+    let (messages, held, idle_bytes) = (carried.len(), streams.held, streams.bytes_each());
+    let each = idle_bytes.map(|bytes| format!("{} KiB", bytes / 1_024));
+    let each = each.unwrap_or_else(|| "unknown here".to_owned());
+    let heading = format!(
+        "feed: on the stream after {p50_ratio:.2} of the answer's time (p99 {p99_ratio:.2})"
+    );
+    Measured::new("feed", heading)
+        .figures(json!({
+            "messages": messages, "connections": connections, "answer": answer, "arrival": arrival,
+            "p50_ratio": p50_ratio, "p99_ratio": p99_ratio, "streams_held": held,
+            "idle_stream_bytes": idle_bytes,
+        }))
+        .fields([
             (
                 "messages",
-                format!("{} by {} connections", self.messages, self.connections),
+                format!("{messages} by {connections} connections"),
             ),
-            ("answered", self.answer.text()),
-            ("arrived", self.arrival.text()),
+            ("answered", answer.text()),
+            ("arrived", arrival.text()),
             (
                 "streams",
-                format!(
-                    "{} held, {each} for one more that is idle",
-                    self.streams_held
-                ),
+                format!("{held} held, {each} for one more that is idle"),
             ),
-        ]);
-    }
+        ])
 }

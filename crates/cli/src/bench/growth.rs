@@ -7,6 +7,7 @@
 //! running for long. Both ledgers then run side by side and take turns.
 
 use serde::Serialize;
+use serde_json::json;
 use std::path::Path;
 
 use super::clients::Retries;
@@ -14,11 +15,12 @@ use super::cpu::Stopwatch;
 use super::figures::{Latency, Rate, thousands};
 use super::history::{History, PastClock, register};
 use super::ledger::{BenchLedger, NETWORK, StartFrom};
+use super::measured::Measured;
 use super::traffic::{Agents, MESSAGES_EACH};
 use super::turns::{Sum, TURNS, Turns, WAITING, bound};
 use super::{Common, ingest, wall_clock};
 use crate::failure::Failure;
-use crate::output::{Out, Report, Tone};
+use crate::output::Out;
 
 /// What it should keep of the rate on an empty ledger.
 const TARGET_RATIO: f64 = 0.9;
@@ -58,20 +60,41 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     let held_nonces = filled.held().nonces;
     empty.close().await?;
     filled.close().await?;
-    out.report(&Measured {
-        benchmark: "growth",
-        cores: rayon::current_num_threads(),
-        limit_per_second: on_filled.limit_per_second,
-        ratio: on_filled.rate.per_second / on_empty.rate.per_second,
-        target_ratio: TARGET_RATIO,
-        stored_interactions: args.stored,
-        stored_records,
-        fill,
-        empty: on_empty.into(),
-        filled: on_filled.into(),
-        held_nonces,
-        at_once: args.at_once,
+    let ratio = on_filled.rate.per_second / on_empty.rate.per_second;
+    let heading =
+        format!("growth: {ratio:.2} of the rate on an empty ledger (target {TARGET_RATIO:.2})");
+    let (limit_per_second, stored) = (on_filled.limit_per_second, args.stored);
+    let cores = rayon::current_num_threads();
+    let bound = bound(cores, limit_per_second, &on_filled.rate, WAITING);
+    let (empty, filled) = (Side::from(on_empty), Side::from(on_filled));
+    // The limit is that beside the filled ledger's turns; each side has its own. The nonces that the filled
+    // ledger held in the end are those of the measured traffic.
+    let figures = json!({
+        "limit_per_second": limit_per_second, "ratio": ratio, "target_ratio": TARGET_RATIO,
+        "stored_interactions": stored, "stored_records": stored_records, "fill": fill, "empty": empty,
+        "filled": filled, "held_nonces": held_nonces, "at_once": args.at_once,
     });
+    let (stored, records) = (thousands(stored as f64), thousands(stored_records as f64));
+    let made = format!(
+        "{stored} finished interactions, {records} records, in {:.0} s",
+        fill.seconds
+    );
+    let header = [
+        "ledger",
+        "envelopes a second",
+        "of the limit",
+        "answers",
+        "sent again",
+    ];
+    let measured = Measured::new("growth", heading)
+        .figures(figures)
+        .table(&header, vec![empty.row("empty"), filled.row("filled")])
+        .fields([
+            ("filled with", made),
+            ("limit", super::limit::text(limit_per_second)),
+        ])
+        .line(bound);
+    out.report(&measured);
     Ok(())
 }
 
@@ -119,26 +142,6 @@ async fn take_turns(
     Ok((on_empty.sum(), on_filled.sum()))
 }
 
-#[derive(Debug, Serialize)]
-struct Measured {
-    benchmark: &'static str,
-    cores: usize,
-    /// Beside the filled ledger's turns; each side has its own.
-    limit_per_second: f64,
-    /// Rate on the filled ledger for each accepted on the empty one.
-    ratio: f64,
-    target_ratio: f64,
-    stored_interactions: usize,
-    stored_records: u64,
-    /// Records made before, and how long that took.
-    fill: Rate,
-    empty: Side,
-    filled: Side,
-    /// Nonces that the filled ledger held in the end: those of the measured traffic.
-    held_nonces: usize,
-    at_once: usize,
-}
-
 /// One of the two ledgers.
 #[derive(Debug, Serialize)]
 struct Side {
@@ -171,42 +174,5 @@ impl Side {
             self.latency.text(),
             self.retries.text(),
         ]
-    }
-}
-
-impl Report for Measured {
-    fn print(&self, out: &mut Out) {
-        out.heading(
-            Tone::Plain,
-            format_args!(
-                "growth: {:.2} of the rate on an empty ledger (target {:.2})",
-                self.ratio, self.target_ratio
-            ),
-        );
-        out.table(
-            &[
-                "ledger",
-                "envelopes a second",
-                "of the limit",
-                "answers",
-                "sent again",
-            ],
-            &[self.empty.row("empty"), self.filled.row("filled")],
-        );
-        out.fields(&[
-            (
-                "filled with",
-                format!(
-                    "{} finished interactions, {} records, in {:.0} s",
-                    thousands(self.stored_interactions as f64),
-                    thousands(self.stored_records as f64),
-                    self.fill.seconds
-                ),
-            ),
-            ("limit", super::limit::text(self.limit_per_second)),
-        ]);
-        let filled = &self.filled;
-        let limit_per_second = filled.limit_per_second;
-        out.line(bound(self.cores, limit_per_second, &filled.ingest, WAITING));
     }
 }

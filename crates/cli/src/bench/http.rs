@@ -7,18 +7,19 @@
 mod connection;
 mod server;
 
-use serde::Serialize;
+use serde_json::json;
 use std::net::SocketAddr;
 
 use super::Common;
-use super::clients::{self, Retries};
+use super::clients;
 use super::cpu::{Elapsed, Stopwatch};
-use super::figures::{Latency, Rate, thousands};
+use super::figures::{Rate, thousands};
 use super::ledger::NETWORK;
+use super::measured::Measured;
 use super::traffic::{Agents, Conversation, MESSAGES_EACH, Message};
 use super::turns::{TURNS, Turns, WAITING, check_alone};
 use crate::failure::Failure;
-use crate::output::{Out, Report, Tone};
+use crate::output::Out;
 pub(super) use connection::{Connection, Request};
 pub(super) use server::Server;
 
@@ -57,7 +58,7 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
         load.turn(agents.conversations(each * (number + 1), each)?)
             .await?;
     }
-    let measured = load.measured(connections);
+    let measured = load.measured();
     server.stop().await?;
     out.report(&measured);
     Ok(())
@@ -114,22 +115,39 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    fn measured(self, connections: usize) -> Measured {
-        let sum = self.turns.sum();
-        Measured {
-            benchmark: "http",
-            cores: rayon::current_num_threads(),
-            limit_per_second: sum.limit_per_second,
-            ratio: sum.ratio(),
-            target_ratio: TARGET_RATIO,
-            accepted_per_server_cpu_second: sum.rate.cpu_us_each.map(|us| 1e6 / us),
-            target_per_server_cpu_second: TARGET_PER_CPU_SECOND,
-            client_cpu_us_each: Rate::of(sum.rate.count, self.own).cpu_us_each,
-            http: sum.rate,
-            latency: sum.latency,
-            connections,
-            retries: sum.retries,
-        }
+    fn measured(self) -> Measured {
+        let (sum, connections) = (self.turns.sum(), self.connections);
+        let client_us = Rate::of(sum.rate.count, self.own).cpu_us_each;
+        let per_cpu_second = sum.rate.cpu_us_each.map(|us| 1e6 / us);
+        let (ratio, limit_per_second) = (sum.ratio(), sum.limit_per_second);
+        let (answers, again) = (sum.latency.text(), sum.retries.text());
+        let taken = per_cpu_second.map_or_else(|| "unknown here".to_owned(), thousands);
+        let target = thousands(TARGET_PER_CPU_SECOND);
+        Measured::new(
+            "http",
+            format!("http: {ratio:.2} of the limit (target {TARGET_RATIO:.2})"),
+        )
+        .figures(json!({
+            "limit_per_second": limit_per_second, "http": sum.rate, "ratio": ratio,
+            "target_ratio": TARGET_RATIO, "accepted_per_server_cpu_second": per_cpu_second,
+            "target_per_server_cpu_second": TARGET_PER_CPU_SECOND, "client_cpu_us_each": client_us,
+            "latency": sum.latency, "connections": connections,
+        }))
+        // Requests that were answered 429 or 503.
+        .figures(&sum.retries)
+        .fields([
+            ("accepted", sum.rate.text("envelopes")),
+            (
+                "server",
+                format!("{taken} envelopes for each second of its CPU time (target {target})"),
+            ),
+            ("limit", super::limit::text(limit_per_second)),
+            (
+                "answers",
+                format!("{answers}, {connections} connections, sent again: {again}"),
+            ),
+        ])
+        .line(bound(&sum.rate, client_us, limit_per_second))
     }
 }
 
@@ -141,85 +159,21 @@ fn requests(address: SocketAddr, conversations: Vec<Conversation>) -> Vec<Vec<Re
         .collect()
 }
 
-#[derive(Debug, Serialize)]
-struct Measured {
-    benchmark: &'static str,
-    cores: usize,
-    limit_per_second: f64,
-    /// CPU time in it is the server's.
-    http: Rate,
-    ratio: f64,
-    target_ratio: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    accepted_per_server_cpu_second: Option<f64>,
-    target_per_server_cpu_second: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client_cpu_us_each: Option<f64>,
-    latency: Latency,
-    connections: usize,
-    /// Requests that were answered 429 or 503.
-    #[serde(flatten)]
-    retries: Retries,
-}
-
-impl Report for Measured {
-    fn print(&self, out: &mut Out) {
-        out.heading(
-            Tone::Plain,
-            format_args!(
-                "http: {:.2} of the limit (target {:.2})",
-                self.ratio, self.target_ratio
-            ),
-        );
-        let per_cpu_second = self
-            .accepted_per_server_cpu_second
-            .map_or_else(|| "unknown here".to_owned(), thousands);
-        out.fields(&[
-            ("accepted", self.http.text("envelopes")),
-            (
-                "server",
-                format!(
-                    "{per_cpu_second} envelopes for each second of its CPU time (target {})",
-                    thousands(self.target_per_server_cpu_second)
-                ),
-            ),
-            ("limit", super::limit::text(self.limit_per_second)),
-            (
-                "answers",
-                format!(
-                    "{}, {} connections, sent again: {}",
-                    self.latency.text(),
-                    self.connections,
-                    self.retries.text()
-                ),
-            ),
-        ]);
-        out.line(self.bound());
-    }
-}
-
-impl Measured {
-    /// What keeps it from being faster.
-    fn bound(&self) -> String {
-        let (Some(server_us), Some(client_us)) = (self.http.cpu_us_each, self.client_cpu_us_each)
-        else {
-            return "bound: unknown, CPU time cannot be read here".to_owned();
-        };
-        let cores_us = self.cores as f64 * 1e6;
-        let busy = |us: f64| us * self.http.per_second / cores_us;
-        let (server, clients) = (busy(server_us), busy(client_us));
-        let what = if server + clients > 0.85 {
-            "CPU"
-        } else {
-            WAITING
-        };
-        format!(
-            "bound by {what}: of {} cores the server keeps {:.0} % busy, {server_us:.0} µs for each, and the \
-             clients {:.0} %; {}",
-            self.cores,
-            server * 100.0,
-            clients * 100.0,
-            check_alone(self.cores, self.limit_per_second)
-        )
-    }
+/// What keeps it from being faster; CPU time in the rate is the server's.
+fn bound(http: &Rate, client_us: Option<f64>, limit_per_second: f64) -> String {
+    let (Some(server_us), Some(client_us)) = (http.cpu_us_each, client_us) else {
+        return "bound: unknown, CPU time cannot be read here".to_owned();
+    };
+    let cores = rayon::current_num_threads();
+    let busy = |us: f64| us * http.per_second / (cores as f64 * 1e6);
+    let (server, clients) = (busy(server_us), busy(client_us));
+    let is_busy = server + clients > 0.85;
+    let what = if is_busy { "CPU" } else { WAITING };
+    format!(
+        "bound by {what}: of {cores} cores the server keeps {:.0} % busy, {server_us:.0} µs for each, and the \
+         clients {:.0} %; {}",
+        server * 100.0,
+        clients * 100.0,
+        check_alone(cores, limit_per_second)
+    )
 }

@@ -3,18 +3,18 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::Common;
 use super::backends::{self, Backends, BenchPlace, SideBySide};
-use super::clients::Retries;
 use super::cpu::Stopwatch;
-use super::figures::{Latency, Rate, thousands};
+use super::figures::thousands;
 use super::ledger::{BenchLedger, NETWORK};
+use super::measured::Measured;
 use super::traffic::{Agents, Conversation, MESSAGES_EACH};
 use super::turns::{Sum, TURNS, Turns, WAITING, bound};
 use crate::failure::Failure;
-use crate::output::{Out, Report, Tone};
+use crate::output::Out;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -53,7 +53,7 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     }
     let records = ledger.size();
     ledger.close().await?;
-    out.report(&Measured::new(turns.sum(), records, args.at_once));
+    out.report(&measured(&turns.sum(), records, args.at_once));
     Ok(())
 }
 
@@ -110,62 +110,27 @@ pub(super) async fn turn(
     Ok(())
 }
 
-#[derive(Debug, Serialize)]
-struct Measured {
-    benchmark: &'static str,
-    cores: usize,
-    limit_per_second: f64,
-    ingest: Rate,
-    ratio: f64,
-    latency: Latency,
-    at_once: usize,
-    /// Messages that were told X811-9001.
-    #[serde(flatten)]
-    retries: Retries,
-    records: u64,
-}
-
-impl Measured {
-    fn new(sum: Sum, records: u64, at_once: usize) -> Measured {
-        Measured {
-            benchmark: "ingest",
-            cores: rayon::current_num_threads(),
-            limit_per_second: sum.limit_per_second,
-            ratio: sum.ratio(),
-            ingest: sum.rate,
-            latency: sum.latency,
-            at_once,
-            retries: sum.retries,
-            records,
-        }
-    }
-}
-
-impl Report for Measured {
-    fn print(&self, out: &mut Out) {
-        out.heading(
-            Tone::Plain,
-            format_args!("ingest: {:.2} of the limit", self.ratio),
-        );
-        out.fields(&[
-            ("accepted", self.ingest.text("envelopes")),
-            ("limit", super::limit::text(self.limit_per_second)),
-            (
-                "answers",
-                format!(
-                    "{}, {} at once, sent again: {}",
-                    self.latency.text(),
-                    self.at_once,
-                    self.retries.text()
-                ),
-            ),
-            ("log", format!("{} records", thousands(self.records as f64))),
-        ]);
-        out.line(bound(
-            self.cores,
-            self.limit_per_second,
-            &self.ingest,
-            WAITING,
-        ));
-    }
+fn measured(sum: &Sum, records: u64, at_once: usize) -> Measured {
+    let Sum {
+        limit_per_second,
+        rate,
+        latency,
+        retries,
+    } = sum;
+    let (cores, ratio) = (rayon::current_num_threads(), sum.ratio());
+    let (answers, again) = (latency.text(), retries.text());
+    Measured::new("ingest", format!("ingest: {ratio:.2} of the limit"))
+        .figures(json!({
+            "limit_per_second": limit_per_second, "ingest": rate, "ratio": ratio, "latency": latency,
+            "at_once": at_once, "records": records,
+        }))
+        // Messages that were told X811-9001.
+        .figures(retries)
+        .fields([
+            ("accepted", rate.text("envelopes")),
+            ("limit", super::limit::text(*limit_per_second)),
+            ("answers", format!("{answers}, {at_once} at once, sent again: {again}")),
+            ("log", format!("{} records", thousands(records as f64))),
+        ])
+        .line(bound(cores, *limit_per_second, rate, WAITING))
 }

@@ -13,7 +13,7 @@
 //! | `backends` | places for the log, side by side |
 //! | `ledger`, `clients` | a ledger in this process, and who talks to one |
 //! | `limit`, `turns` | the limit, and turns of it with something else |
-//! | `cpu`, `memory`, `figures` | what is read off, and how it is printed |
+//! | `cpu`, `memory`, `figures`, `measured` | what is read off, and how it is printed |
 
 mod agreement;
 mod append;
@@ -32,6 +32,7 @@ mod http;
 mod ingest;
 mod ledger;
 mod limit;
+mod measured;
 mod memory;
 mod receipt;
 mod restart;

@@ -9,7 +9,7 @@
 //! database belongs to the history, not to the receipts. They are made in no order, as they would be
 //! asked for, so that what was read for one is seldom what the next needs.
 
-use serde::Serialize;
+use serde_json::json;
 use std::time::Duration;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, CoseReceipt, Policy};
@@ -26,10 +26,11 @@ use super::figures::{Latency, thousands};
 use super::history::{History, PastClock, register};
 use super::ledger::{BenchLedger, NETWORK, StartFrom};
 use super::limit::Limit;
+use super::measured::Measured;
 use super::traffic::{Agents, Message, conversations_of_records};
 use super::{Common, broken, wall_clock};
 use crate::failure::Failure;
-use crate::output::{Out, Report, Tone};
+use crate::output::Out;
 use x811_ledger::clock::ManualClock;
 
 /// What they should take at most, 99 of 100.
@@ -83,7 +84,7 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     limit.measure(&sample)?;
     let records = ledger.size();
     ledger.close().await?;
-    out.report(&Measured::of(times, records, limit.per_second())?);
+    out.report(&measured(times, records, limit.per_second())?);
     Ok(())
 }
 
@@ -207,79 +208,38 @@ fn micros(time: Duration) -> u32 {
     u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
 }
 
-#[derive(Debug, Serialize)]
-struct Measured {
-    benchmark: &'static str,
-    cores: usize,
-    limit_per_second: f64,
-    /// Of the time that verifying took, the part that raw checking of the signatures would.
-    ratio: f64,
-    receipts: usize,
-    records: u64,
-    /// Of half of the receipts at most.
-    bytes_p50: u32,
-    build: Latency,
-    build_target_us: u32,
-    verify: Latency,
-    verify_target_us: u32,
-}
-
-impl Measured {
-    fn of(mut times: Times, records: u64, limit_per_second: f64) -> Result<Measured, Failure> {
-        times.bytes.sort_unstable();
-        let bytes_p50 = times.bytes.get(times.bytes.len() / 2).copied();
-        Ok(Measured {
-            benchmark: "receipt",
-            cores: rayon::current_num_threads(),
-            limit_per_second,
-            ratio: times.raw.as_secs_f64() / times.verifying.as_secs_f64(),
-            receipts: times.bytes.len(),
-            records,
-            bytes_p50: bytes_p50.ok_or_else(|| broken("no interaction was paid: make more"))?,
-            build: Latency::of(times.build_us),
-            build_target_us: BUILD_TARGET_US,
-            verify: Latency::of(times.verify_us),
-            verify_target_us: VERIFY_TARGET_US,
-        })
-    }
-}
-
-impl Report for Measured {
-    fn print(&self, out: &mut Out) {
-        out.heading(
-            Tone::Plain,
-            format_args!(
-                "receipt: built in {} at p99 (target {}), verified in {} (target {})",
-                ms(self.build.p99_us),
-                ms(self.build_target_us),
-                ms(self.verify.p99_us),
-                ms(self.verify_target_us)
-            ),
-        );
-        let times = |latency: Latency| {
-            let (half, most) = (ms(latency.p50_us), ms(latency.p99_us));
-            format!("p50 {half}, p99 {most}")
-        };
-        out.fields(&[
-            ("built", times(self.build)),
-            ("verified", times(self.verify)),
-            (
-                "receipts",
-                format!(
-                    "{} of {} bytes, from a log of {} records",
-                    self.receipts,
-                    thousands(f64::from(self.bytes_p50)),
-                    thousands(self.records as f64)
-                ),
-            ),
-            ("limit", super::limit::text(self.limit_per_second)),
-        ]);
-        out.line(format_args!(
+fn measured(mut times: Times, records: u64, limit_per_second: f64) -> Result<Measured, Failure> {
+    times.bytes.sort_unstable();
+    let (receipts, middle) = (times.bytes.len(), times.bytes.get(times.bytes.len() / 2));
+    let bytes_p50 = *middle.ok_or_else(|| broken("no interaction was paid: make more"))?;
+    let (build, verify) = (Latency::of(times.build_us), Latency::of(times.verify_us));
+    // Of the time that verifying took, the part that raw checking of the signatures would.
+    let ratio = times.raw.as_secs_f64() / times.verifying.as_secs_f64();
+    let heading = format!(
+        "receipt: built in {} at p99 (target {}), verified in {} (target {})",
+        ms(build.p99_us),
+        ms(BUILD_TARGET_US),
+        ms(verify.p99_us),
+        ms(VERIFY_TARGET_US)
+    );
+    let both = |latency: Latency| format!("p50 {}, p99 {}", ms(latency.p50_us), ms(latency.p99_us));
+    let (bytes, log) = (thousands(f64::from(bytes_p50)), thousands(records as f64));
+    Ok(Measured::new("receipt", heading)
+        .figures(json!({
+            "limit_per_second": limit_per_second, "ratio": ratio, "receipts": receipts, "records": records,
+            "bytes_p50": bytes_p50, "build": build, "build_target_us": BUILD_TARGET_US, "verify": verify,
+            "verify_target_us": VERIFY_TARGET_US,
+        }))
+        .fields([
+            ("built", both(build)),
+            ("verified", both(verify)),
+            ("receipts", format!("{receipts} of {bytes} bytes, from a log of {log} records")),
+            ("limit", super::limit::text(limit_per_second)),
+        ])
+        .line(format!(
             "building one is one question to the database, for which two threads are woken; raw checking \
-             of its signatures would take {:.2} of the time that verifying it takes",
-            self.ratio
-        ));
-    }
+             of its signatures would take {ratio:.2} of the time that verifying it takes"
+        )))
 }
 
 fn ms(us: u32) -> String {

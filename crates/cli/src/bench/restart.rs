@@ -9,6 +9,7 @@
 //! after it was away, so that the figures say what they add by themselves; the starts that follow hold them too.
 
 use serde::Serialize;
+use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
 use x811_ledger::clock::ManualClock;
@@ -18,10 +19,11 @@ use super::figures::{Rate, thousands};
 use super::history::{History, PastClock, register};
 use super::ledger::{BenchLedger, NETWORK, StartFrom};
 use super::limit::Limit;
+use super::measured::Measured;
 use super::traffic::{Agents, conversations_of_records};
 use super::{Common, agreement, memory, wall_clock};
 use crate::failure::Failure;
-use crate::output::{Out, Report, Tone};
+use crate::output::Out;
 
 /// Time that the messages after the last snapshot take.
 const TAIL_MS: u64 = 1_000;
@@ -88,11 +90,12 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
     ] {
         starts.push(stage.start(what, from).await?);
     }
-    let measured = Measured::new(fill, starts, stage.limit_per_second()?);
-    out.report(&Measured {
-        agreements,
-        ..measured
-    });
+    let limit_per_second = stage.limit_per_second()?;
+    out.report(&measured(
+        &fill,
+        (&starts, agreements.as_ref()),
+        limit_per_second,
+    ));
     Ok(())
 }
 
@@ -240,117 +243,77 @@ impl Agreements {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Measured {
-    benchmark: &'static str,
-    cores: usize,
+/// Columns of a table of starts; the first says how it began.
+const HEADER: [&str; 8] = [
+    "records",
+    "nonces",
+    "agreements",
+    "ledger.db",
+    "read.db",
+    "world",
+    "sequencer",
+    "first accepted",
+];
+
+fn header(what: &'static str) -> Vec<&'static str> {
+    [what].into_iter().chain(HEADER).collect()
+}
+
+fn measured(
+    fill: &Rate,
+    (starts, agreements): (&[Start], Option<&Agreements>),
     limit_per_second: f64,
-    /// Time of a start by snapshot for that of one by the whole log.
-    ratio: f64,
-    /// Records that a start by the whole log replays in a second.
-    replayed_per_second: f64,
-    /// The same for each signature that could have been checked; a start checks none.
-    replay_ratio: f64,
-    fill: Rate,
-    starts: Vec<Start>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agreements: Option<Agreements>,
-}
-
-impl Measured {
-    fn new(fill: Rate, starts: Vec<Start>, limit_per_second: f64) -> Measured {
-        let by_snapshot_ms = starts.first().map_or(f64::NAN, |start| start.ready_ms);
-        let (whole_ms, replayed_per_second) = starts.last().map_or((f64::NAN, f64::NAN), |start| {
-            (start.ready_ms, start.records as f64 * 1e3 / start.world_ms)
-        });
-        Measured {
-            benchmark: "restart",
-            cores: rayon::current_num_threads(),
-            limit_per_second,
-            ratio: by_snapshot_ms / whole_ms,
-            replayed_per_second,
-            replay_ratio: replayed_per_second / limit_per_second,
-            fill,
-            starts,
-            agreements: None,
-        }
-    }
-
-    /// What keeps a start by the whole log from being faster.
-    fn bound(&self) -> String {
-        let Some((whole, cpu_ms)) = self
-            .starts
-            .last()
-            .and_then(|whole| Some((whole, whole.cpu_ms?)))
-        else {
-            return "bound: unknown, CPU time cannot be read here".to_owned();
-        };
-        let busy_cores = cpu_ms / whole.ready_ms;
-        let what = if busy_cores > 0.85 {
-            "CPU: one record is replayed after the other"
-        } else {
-            "waiting for the disk"
-        };
-        format!(
-            "bound by {what}; {busy_cores:.1} of {} cores busy during a start by the whole log, {:.1} µs of CPU \
-             a record",
-            self.cores,
-            cpu_ms * 1e3 / whole.records.max(1) as f64
-        )
-    }
-}
-
-impl Report for Measured {
-    fn print(&self, out: &mut Out) {
-        out.heading(
-            Tone::Plain,
-            format_args!(
-                "restart: by snapshot {:.2} of the time by the whole log",
-                self.ratio
-            ),
-        );
-        table("start by", &self.starts, out);
-        if let Some(agreements) = &self.agreements {
-            out.fields(&[("agreements", agreements.text())]);
-            table("start", &agreements.starts, out);
-        }
-        out.fields(&[
+) -> Measured {
+    let by_snapshot_ms = starts.first().map_or(f64::NAN, |start| start.ready_ms);
+    let whole = starts.last();
+    // Records that a start by the whole log replays in a second; it checks no signature.
+    let replayed = whole.map_or(f64::NAN, |it| it.records as f64 * 1e3 / it.world_ms);
+    let replay_ratio = replayed / limit_per_second;
+    let ratio = by_snapshot_ms / whole.map_or(f64::NAN, |start| start.ready_ms);
+    let heading = format!("restart: by snapshot {ratio:.2} of the time by the whole log");
+    let measured = Measured::new("restart", heading)
+        .figures(json!({
+            "limit_per_second": limit_per_second, "ratio": ratio, "replayed_per_second": replayed,
+            "replay_ratio": replay_ratio, "fill": fill, "starts": starts, "agreements": agreements,
+        }))
+        .table(&header("start by"), starts.iter().map(row).collect());
+    let measured = match agreements {
+        Some(agreements) => measured.fields([("agreements", agreements.text())]).table(
+            &header("start"),
+            agreements.starts.iter().map(row).collect(),
+        ),
+        None => measured,
+    };
+    let (replayed, records) = (thousands(replayed), thousands(fill.count as f64));
+    measured
+        .fields([
             (
                 "replay",
-                format!(
-                    "{} records a second, {:.1} for each signature that could be checked",
-                    thousands(self.replayed_per_second),
-                    self.replay_ratio
-                ),
+                format!("{replayed} records a second, {replay_ratio:.1} for each signature that could be checked"),
             ),
-            ("limit", super::limit::text(self.limit_per_second)),
-            (
-                "log",
-                format!(
-                    "{} records, made in {:.0} s",
-                    thousands(self.fill.count as f64),
-                    self.fill.seconds
-                ),
-            ),
-        ]);
-        out.line(self.bound());
-    }
+            ("limit", super::limit::text(limit_per_second)),
+            ("log", format!("{records} records, made in {:.0} s", fill.seconds)),
+        ])
+        .line(bound(whole))
 }
 
-fn table(what: &str, starts: &[Start], out: &mut Out) {
-    let rows: Vec<Vec<String>> = starts.iter().map(row).collect();
-    let heads = [
-        what,
-        "records",
-        "nonces",
-        "agreements",
-        "ledger.db",
-        "read.db",
-        "world",
-        "sequencer",
-        "first accepted",
-    ];
-    out.table(&heads, &rows);
+/// What keeps a start by the whole log from being faster.
+fn bound(whole: Option<&Start>) -> String {
+    let Some((whole, cpu_ms)) = whole.and_then(|whole| Some((whole, whole.cpu_ms?))) else {
+        return "bound: unknown, CPU time cannot be read here".to_owned();
+    };
+    let busy_cores = cpu_ms / whole.ready_ms;
+    let what = if busy_cores > 0.85 {
+        "CPU: one record is replayed after the other"
+    } else {
+        "waiting for the disk"
+    };
+    format!(
+        "bound by {what}; {busy_cores:.1} of {} cores busy during a start by the whole log, {:.1} µs of CPU a \
+         record",
+        rayon::current_num_threads(),
+        cpu_ms * 1e3 / whole.records.max(1) as f64
+    )
 }
 
 fn row(start: &Start) -> Vec<String> {

@@ -12,13 +12,15 @@ mod watch;
 use std::path::PathBuf;
 
 use serde::Serialize;
+use serde_json::json;
 use x811_watcher::WatchedSet;
 
 use super::cpu::{Elapsed, Stopwatch};
 use super::figures::{Rate, thousands};
+use super::measured::Measured;
 use super::{broken, memory};
 use crate::failure::Failure;
-use crate::output::{Out, Report, Tone};
+use crate::output::Out;
 use base::{Base, made_up};
 use metered::Calls;
 use watch::Watch;
@@ -82,7 +84,7 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
         .zip(rss_after_bytes)
         .map(|(before, after)| after.saturating_sub(before));
     let share = |bytes: u64| bytes as f64 / (args.pending - some).max(1) as f64;
-    out.report(&turns.measured(&args, calls, grown_bytes.map(share)));
+    out.report(&turns.measured(args.pending, &calls, grown_bytes.map(share)));
     Ok(())
 }
 
@@ -153,31 +155,53 @@ impl Turns {
         Ok(())
     }
 
-    fn measured(
-        &self,
-        args: &Args,
-        calls: Vec<PerBlock>,
-        bytes_per_pending: Option<f64>,
-    ) -> Measured {
+    fn measured(&self, pending: u64, calls: &[PerBlock], bytes_each: Option<f64>) -> Measured {
         let rate = |elapsed| Rate::of(self.transfers, elapsed);
+        // Transfers in the bare logs of the same blocks.
         let limit_per_second = rate(self.logs).per_second;
         let (tail, alone, batched) = (rate(self.tail), rate(self.alone), rate(self.batched));
-        Measured {
-            benchmark: "settlement",
-            cores: rayon::current_num_threads(),
-            pending: args.pending,
-            transfers_per_block: self.transfers / self.blocks.max(1),
-            limit_per_second,
-            ratio: tail.per_second / limit_per_second,
-            times_one_receipt: tail.per_second / alone.per_second,
-            times_batched_receipts: tail.per_second / batched.per_second,
-            tail,
-            one_receipt: alone,
-            batched_receipts: batched,
-            batch: BATCH,
-            calls,
-            bytes_per_pending,
-        }
+        let ratio = tail.per_second / limit_per_second;
+        let times_alone = tail.per_second / alone.per_second;
+        let times_batched = tail.per_second / batched.per_second;
+        let a_block = self.transfers / self.blocks.max(1);
+        let heading = format!(
+            "settlement: {times_alone:.0} times one receipt at a time, {times_batched:.0} times batches of \
+             {BATCH}; {ratio:.2} of the limit"
+        );
+        let limit = thousands(limit_per_second);
+        let more = thousands(pending as f64);
+        let memory = bytes_each.map(|bytes| format!("{bytes:.0} bytes for each pending payment"));
+        let header = [
+            "pending",
+            "calls a block",
+            "head",
+            "header",
+            "logs",
+            "safe, final",
+            "receipts",
+        ];
+        Measured::new("settlement", heading)
+            .figures(json!({
+                "pending": pending, "transfers_per_block": a_block, "limit_per_second": limit_per_second,
+                "ratio": ratio, "tail": tail, "one_receipt": alone, "batched_receipts": batched,
+                "batch": BATCH, "times_one_receipt": times_alone, "times_batched_receipts": times_batched,
+                "calls": calls, "bytes_per_pending": bytes_each,
+            }))
+            .fields([
+                ("tailing", tail.text("transfers confirmed")),
+                ("one receipt", alone.text("transfers confirmed")),
+                ("batched", batched.text("transfers confirmed")),
+                ("limit", format!("{limit} transfers a second in the bare logs of the same blocks")),
+                (
+                    "chain",
+                    format!("{a_block} transfers a block, {more} more payments pending, one endpoint"),
+                ),
+                ("memory", memory.unwrap_or_else(|| "unknown here".to_owned())),
+            ])
+            .gap()
+            .table(&header, calls.iter().map(PerBlock::row).collect())
+            .gap()
+            .line(bound(&tail))
     }
 }
 
@@ -190,98 +214,22 @@ struct PerBlock {
     calls: Calls,
 }
 
-#[derive(Debug, Serialize)]
-struct Measured {
-    benchmark: &'static str,
-    cores: usize,
-    pending: u64,
-    transfers_per_block: u64,
-    /// Transfers in the bare logs of the same blocks.
-    limit_per_second: f64,
-    ratio: f64,
-    tail: Rate,
-    one_receipt: Rate,
-    batched_receipts: Rate,
-    batch: usize,
-    times_one_receipt: f64,
-    times_batched_receipts: f64,
-    calls: Vec<PerBlock>,
-    /// Memory of the watcher and of the set that it is given, for each pending payment.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes_per_pending: Option<f64>,
-}
-
-impl Report for Measured {
-    fn print(&self, out: &mut Out) {
-        out.heading(
-            Tone::Plain,
-            format_args!(
-                "settlement: {:.0} times one receipt at a time, {:.0} times batches of {}; {:.2} of \
-                 the limit",
-                self.times_one_receipt, self.times_batched_receipts, self.batch, self.ratio
-            ),
-        );
-        let pending = thousands(self.pending as f64);
-        let limit = thousands(self.limit_per_second);
-        out.fields(&[
-            ("tailing", self.tail.text("transfers confirmed")),
-            ("one receipt", self.one_receipt.text("transfers confirmed")),
-            ("batched", self.batched_receipts.text("transfers confirmed")),
-            (
-                "limit",
-                format!("{limit} transfers a second in the bare logs of the same blocks"),
-            ),
-            (
-                "chain",
-                format!(
-                    "{} transfers a block, {pending} more payments pending, one endpoint",
-                    self.transfers_per_block
-                ),
-            ),
-            ("memory", self.memory()),
-        ]);
-        out.gap();
-        let rows: Vec<Vec<String>> = self.calls.iter().map(PerBlock::row).collect();
-        let header = [
-            "pending",
-            "calls a block",
-            "head",
-            "header",
-            "logs",
-            "safe, final",
-            "receipts",
-        ];
-        out.table(&header, &rows);
-        out.gap();
-        out.line(self.bound());
-    }
-}
-
-impl Measured {
-    fn memory(&self) -> String {
-        match self.bytes_per_pending {
-            Some(bytes) => format!("{bytes:.0} bytes for each pending payment"),
-            None => "unknown here".to_owned(),
-        }
-    }
-
-    /// What keeps the tail from being faster.
-    fn bound(&self) -> String {
-        let Some(cpu_us) = self.tail.cpu_us_each else {
-            return "bound: unknown, CPU time cannot be read here".to_owned();
-        };
-        let busy = cpu_us * self.tail.per_second / 1e6;
-        // It either waits or computes.
-        let what = match busy > 0.5 {
-            true => "this process, more than by Anvil",
-            false => "Anvil, which answers for the logs",
-        };
-        format!(
-            "bound by {what}: {:.0} % of one core is used, {cpu_us:.1} µs for each transfer; what \
-             is pending costs no call for 150 blocks, and then two receipts a block at most",
-            busy * 100.0
-        )
-    }
+/// What keeps the tail from being faster.
+fn bound(tail: &Rate) -> String {
+    let Some(cpu_us) = tail.cpu_us_each else {
+        return "bound: unknown, CPU time cannot be read here".to_owned();
+    };
+    let busy = cpu_us * tail.per_second / 1e6;
+    // It either waits or computes.
+    let what = match busy > 0.5 {
+        true => "this process, more than by Anvil",
+        false => "Anvil, which answers for the logs",
+    };
+    format!(
+        "bound by {what}: {:.0} % of one core is used, {cpu_us:.1} µs for each transfer; what \
+         is pending costs no call for 150 blocks, and then two receipts a block at most",
+        busy * 100.0
+    )
 }
 
 impl PerBlock {

@@ -43,9 +43,8 @@ struct One {
 
 /// Prints them, or one.
 pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<(), Failure> {
-    let client = context.client()?;
-    let identity = context.identity(&client).await?;
-    let (me, client) = (identity.did, client.reading_as(&identity));
+    let (identity, client) = context.acting().await?;
+    let me = identity.did;
     if let Some(id) = args.agreement {
         let view = client.agreement(id).await?;
         let entries = transcript::checked(client.agreement_history(id).await?)?;
@@ -53,18 +52,8 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
         out.report(&One { view, records });
         return Ok(());
     }
-    let mut agreements: Vec<AgreementView> = Vec::new();
-    let mut after: Option<AgreementId> = None;
-    loop {
-        let page = client.agreements_as_of(after, args.as_of).await?;
-        let found = page.found.into_iter();
-        agreements.extend(found.filter(|one| !args.active || one.status == "active"));
-        // A list that does not move on would be read for ever.
-        if page.next.is_none() || page.next <= after {
-            break;
-        }
-        after = page.next;
-    }
+    let mut agreements = client.agreements(args.as_of).await?;
+    agreements.retain(|one| !args.active || one.status == "active");
     out.report(&Listed { me, agreements });
     Ok(())
 }
@@ -79,10 +68,6 @@ fn uses(view: &AgreementView) -> String {
 
 impl Report for Listed {
     fn print(&self, out: &mut Out) {
-        if self.agreements.is_empty() {
-            out.line("no agreements");
-            return;
-        }
         let rows = self.agreements.iter().map(|one| {
             let side = if one.consumer == self.me {
                 "use"
@@ -99,7 +84,6 @@ impl Report for Listed {
                 one.ends_at_ms.to_rfc3339(),
             ]
         });
-        let rows: Vec<Vec<String>> = rows.collect();
         let header = [
             "agreement",
             "status",
@@ -109,7 +93,7 @@ impl Report for Listed {
             "used",
             "until",
         ];
-        out.table(&header, &rows);
+        out.list("agreements", &header, rows);
     }
 }
 

@@ -24,18 +24,14 @@ pub(crate) struct LiftArgs {
 
 /// Reads what an agent answers for.
 pub(super) async fn run(args: Args, context: &Context) -> Result<Shown, Failure> {
-    let client = context.client()?;
-    let identity = context.identity(&client).await?;
-    let client = client.reading_as(&identity);
+    let (identity, client) = context.acting().await?;
     let agent = args.agent.unwrap_or(identity.did);
     Ok(Shown(client.conduct(agent).await?))
 }
 
 /// Orders it, signed by the agent, which the ledger's configuration must name under `operators`.
 pub(super) async fn lift(args: LiftArgs, context: &Context) -> Result<Done, Failure> {
-    let client = context.client()?;
-    let identity = context.identity(&client).await?;
-    let client = client.reading_as(&identity);
+    let (_, client) = context.acting().await?;
     let conduct = client.conduct(args.agent).await?;
     let exclusion = conduct.exclusion.filter(|_| conduct.is_excluded);
     let exclusion = exclusion.ok_or_else(|| {

@@ -26,9 +26,7 @@ pub(super) struct Dealing<'a> {
 impl<'a> Dealing<'a> {
     /// Reads the session; the agent has to be a party of it.
     pub(super) async fn open(context: &'a Context, id: SessionId) -> Result<Dealing<'a>, Failure> {
-        let client = context.client()?;
-        let identity = context.identity(&client).await?;
-        let client = client.reading_as(&identity);
+        let (identity, client) = context.acting().await?;
         let session = Session::fetch(&client, id).await?;
         let other = session.other_than(identity.did);
         let other =

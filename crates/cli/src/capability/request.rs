@@ -41,9 +41,7 @@ pub(crate) struct Args {
 
 /// Opens a session.
 pub(super) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
-    let client = context.client()?;
-    let identity = context.identity(&client).await?;
-    let client = client.reading_as(&identity);
+    let (identity, client) = context.acting().await?;
     let renews = match (args.agreement, args.reason) {
         (Some(agreement), Some(reason)) => {
             let revision = client.agreement(agreement).await?.revision;

@@ -19,9 +19,7 @@ pub(crate) struct Args {
 
 /// Ends the agreement at once.
 pub(super) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
-    let client = context.client()?;
-    let identity = context.identity(&client).await?;
-    let client = client.reading_as(&identity);
+    let (identity, client) = context.acting().await?;
     let agreement = client.agreement(args.agreement).await?;
     let to = if agreement.consumer == identity.did {
         agreement.provider

@@ -44,9 +44,8 @@ struct One {
 
 /// Prints them, or one.
 pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<(), Failure> {
-    let client = context.client()?;
-    let identity = context.identity(&client).await?;
-    let (me, client) = (identity.did, client.reading_as(&identity));
+    let (identity, client) = context.acting().await?;
+    let me = identity.did;
     if let Some(id) = args.session {
         let session = Session::fetch(&client, id).await?;
         let terms = session.terms(&client).await?;
@@ -57,18 +56,8 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
         });
         return Ok(());
     }
-    let mut sessions: Vec<SessionView> = Vec::new();
-    let mut after: Option<SessionId> = None;
-    loop {
-        let page = client.sessions(after).await?;
-        let found = page.found.into_iter();
-        sessions.extend(found.filter(|one| !args.open || one.status != "closed"));
-        // A list that does not move on would be read for ever.
-        if page.next.is_none() || page.next <= after {
-            break;
-        }
-        after = page.next;
-    }
+    let mut sessions = client.sessions().await?;
+    sessions.retain(|one| !args.open || one.status != "closed");
     out.report(&Listed { me, sessions });
     Ok(())
 }
@@ -91,10 +80,6 @@ fn next(one: &SessionView, me: Did) -> String {
 
 impl Report for Listed {
     fn print(&self, out: &mut Out) {
-        if self.sessions.is_empty() {
-            out.line("no sessions");
-            return;
-        }
         let rows = self.sessions.iter().map(|one| {
             vec![
                 one.id.to_string(),
@@ -105,9 +90,8 @@ impl Report for Listed {
                 next(one, self.me),
             ]
         });
-        let rows: Vec<Vec<String>> = rows.collect();
         let header = ["session", "status", "type", "version", "counters", "next"];
-        out.table(&header, &rows);
+        out.list("sessions", &header, rows);
     }
 }
 

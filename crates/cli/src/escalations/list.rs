@@ -4,12 +4,12 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
-use crate::rounds::{Member, Rounds, pages};
+use crate::rounds::{Member, Rounds};
 
 /// Prints what waits.
 pub(super) async fn run(context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let member = Member::open(context).await?;
-    let rounds = pages(async |after| member.client.escalations(after).await).await?;
+    let rounds = member.client.escalations().await?;
     out.report(&Rounds {
         me: member.identity.did,
         now: context.now(),

@@ -13,7 +13,7 @@ use super::parsed::Parsed;
 use super::tool::Tool;
 use crate::failure::Failure;
 use crate::negotiation::talks::Talks;
-use crate::negotiation::{accept, counter, list, offer, reject, show, withdraw};
+use crate::negotiation::{accept, counter, end, list, offer, show};
 use crate::output::Out;
 use crate::usdc::Usdc;
 
@@ -151,22 +151,22 @@ impl Tool for Negotiate {
                 message,
             } => {
                 let negotiation = negotiation.0.0;
-                let args = reject::Args {
+                let args = end::Args {
                     negotiation,
                     message,
                 };
-                reject::run(args, context).await?
+                end::reject(args, context).await?
             }
             Step::Withdraw {
                 negotiation,
                 message,
             } => {
                 let negotiation = negotiation.0.0;
-                let args = withdraw::Args {
+                let args = end::Args {
                     negotiation,
                     message,
                 };
-                withdraw::run(args, context).await?
+                end::withdraw(args, context).await?
             }
             Step::List { open } => {
                 list::run(list::Args { open }, context, out).await?;

@@ -3,7 +3,6 @@
 use serde::Serialize;
 use x811_client::http::ListedNegotiation;
 use x811_protocol::did::Did;
-use x811_protocol::id::ContractId;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -28,10 +27,6 @@ struct Listed {
 
 impl Report for Listed {
     fn print(&self, out: &mut Out) {
-        if self.negotiations.is_empty() {
-            out.line("no negotiations");
-            return;
-        }
         let rows = self.negotiations.iter().map(|one| {
             let amount = one.terms.amount.map(|amount| amount.to_usdc_decimal());
             let amount = amount.unwrap_or_else(|| one.terms.currency.to_string());
@@ -49,9 +44,8 @@ impl Report for Listed {
                 next(one, self.me),
             ]
         });
-        let rows: Vec<Vec<String>> = rows.collect();
         let header = ["negotiation", "status", "turn", "you", "amount", "next"];
-        out.table(&header, &rows);
+        out.list("negotiations", &header, rows);
     }
 }
 
@@ -77,21 +71,10 @@ fn is_open(one: &ListedNegotiation) -> bool {
 
 /// Prints them.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
-    let client = context.client()?;
-    let identity = context.identity(&client).await?;
-    let (me, client) = (identity.did, client.reading_as(&identity));
-    let mut negotiations = Vec::new();
-    let mut after: Option<ContractId> = None;
-    loop {
-        let page = client.negotiations(after).await?;
-        let found = page.negotiations.into_iter();
-        negotiations.extend(found.filter(|one| !args.open || is_open(one)));
-        // A list that does not move on would be read for ever.
-        if page.next.is_none() || page.next <= after {
-            break;
-        }
-        after = page.next;
-    }
+    let (identity, client) = context.acting().await?;
+    let me = identity.did;
+    let mut negotiations = client.negotiations().await?;
+    negotiations.retain(|one| !args.open || is_open(one));
     out.report(&Listed { me, negotiations });
     Ok(Exit::Ok)
 }

@@ -31,9 +31,7 @@ impl<'a> Talks<'a> {
         context: &'a Context,
         negotiation: ContractId,
     ) -> Result<Talks<'a>, Failure> {
-        let client = context.client()?;
-        let identity = context.identity(&client).await?;
-        let client = client.reading_as(&identity);
+        let (identity, client) = context.acting().await?;
         let (mut parties, mut last) = (None, None);
         for record in client.negotiation_history(negotiation).await? {
             let Event::EnvelopeAccepted(accepted) = record.event()? else {

@@ -12,7 +12,7 @@ use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::RoundId;
 use x811_protocol::round::Anomaly;
 
-use super::{Member, list};
+use super::Member;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -122,7 +122,7 @@ pub(super) async fn run(context: &Context, out: &mut Out) -> Result<Exit, Failur
         rounds: 0,
     };
     let mut pairs = Pairs::default();
-    for view in list::all(&member.client).await? {
+    for view in member.client.rounds(None).await? {
         if view.outcome.is_none() {
             continue;
         }

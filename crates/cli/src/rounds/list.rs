@@ -1,9 +1,8 @@
 //! `x811 rounds list`.
 
 use serde::Serialize;
-use x811_client::http::{ClientError, LedgerClient, RoundView, RoundsPage};
+use x811_client::http::RoundView;
 use x811_protocol::did::Did;
-use x811_protocol::id::RoundId;
 use x811_protocol::time::TimestampMs;
 
 use super::Member;
@@ -33,10 +32,6 @@ pub(crate) struct Rounds {
 
 impl Report for Rounds {
     fn print(&self, out: &mut Out) {
-        if self.rounds.is_empty() {
-            out.line("no rounds");
-            return;
-        }
         let rows = self.rounds.iter().map(|one| {
             let until = one.deadline_at_ms.map(|at| moment(at, self.now));
             vec![
@@ -48,11 +43,8 @@ impl Report for Rounds {
                 until.unwrap_or_default(),
             ]
         });
-        let rows: Vec<Vec<String>> = rows.collect();
-        out.table(
-            &["round", "status", "action", "voted", "you", "until"],
-            &rows,
-        );
+        let header = ["round", "status", "action", "voted", "you", "until"];
+        out.list("rounds", &header, rows);
     }
 }
 
@@ -66,31 +58,10 @@ fn role(one: &RoundView, me: Did) -> &'static str {
     }
 }
 
-/// Every round that the agent takes part in.
-pub(super) async fn all(client: &LedgerClient) -> Result<Vec<RoundView>, Failure> {
-    pages(async |after| client.rounds(after).await).await
-}
-
-/// All pages of a list.
-pub(crate) async fn pages(
-    read: impl AsyncFn(Option<RoundId>) -> Result<RoundsPage, ClientError>,
-) -> Result<Vec<RoundView>, Failure> {
-    let (mut rounds, mut after) = (Vec::new(), None);
-    loop {
-        let page = read(after).await?;
-        rounds.extend(page.rounds);
-        // A list that does not move on would be read for ever.
-        if page.next.is_none() || page.next <= after {
-            return Ok(rounds);
-        }
-        after = page.next;
-    }
-}
-
 /// Prints them.
 pub(super) async fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let member = Member::open(context).await?;
-    let mut rounds = all(&member.client).await?;
+    let mut rounds = member.client.rounds(None).await?;
     rounds.retain(|one| !args.open || one.outcome.is_none());
     out.report(&Rounds {
         me: member.identity.did,

@@ -37,9 +37,7 @@ impl<'a> Case<'a> {
         interaction: InteractionId,
         party: Party,
     ) -> Result<Case<'a>, Failure> {
-        let client = context.client()?;
-        let identity = context.identity(&client).await?;
-        let client = client.reading_as(&identity);
+        let (identity, client) = context.acting().await?;
         let transcript = Transcript::fetch(&client, interaction).await?;
         let (word, did) = match party {
             Party::Initiator => ("initiator", transcript.view.initiator),

@@ -1,6 +1,13 @@
 //! What may be set, in the shape of the configuration file: every key optional, unknown ones
 //! refused. A layer is one value of [`Settings`]; the command line and the environment make one
-//! too.
+//! too, of the keys that have an option. None has a default here: an option that is not given must not hide
+//! what the file says.
+
+mod network;
+mod store;
+
+pub(super) use network::{Further, Network};
+pub(super) use store::Store;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,7 +17,7 @@ use x811_protocol::did::Did;
 use x811_protocol::parameters::{self, Leniency};
 use x811_server::{ConnectionLimits, RateLimits};
 
-use super::value::{Address, Binding, Block, LogFormat, Preset, Readers, Secret, Usdc};
+use super::value::{Binding, Block, LogFormat, Readers, Secret, leniency, looks};
 
 /// Declares a section whose keys are members of what the server is started with, under one name: the
 /// section, what puts it there, and what shows it again. Keys that mean more stand `beside`.
@@ -18,16 +25,16 @@ macro_rules! section {
     (
         $(#[$about:meta])*
         $section:ident of $target:ty {
-            $($key:ident: $value:ty,)+
+            $($(#[$about_key:meta])* $key:ident: $value:ty,)+
         }
-        $(beside { $($beside:ident: $other:ty,)+ })?
+        $(beside { $($(#[$about_beside:meta])* $beside:ident: $other:ty,)+ })?
     ) => {
+        #[derive(Debug, Clone, Default, PartialEq, clap::Args, Serialize, Deserialize)]
         $(#[$about])*
-        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub(super) struct $section {
-            $($(pub(super) $beside: Option<$other>,)+)?
-            $(pub(super) $key: Option<$value>,)+
+            $($($(#[$about_beside])* pub(super) $beside: Option<$other>,)+)?
+            $($(#[$about_key])* pub(super) $key: Option<$value>,)+
         }
 
         impl $section {
@@ -50,125 +57,150 @@ macro_rules! section {
 }
 
 /// One layer of configuration.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, clap::Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Settings {
+    #[command(flatten)]
     pub(super) server: Server,
+    #[command(flatten)]
     pub(super) data: Data,
+    #[command(flatten)]
     pub(super) store: Store,
+    #[command(flatten)]
     pub(super) network: Network,
+    #[command(flatten)]
     pub(super) windows: Windows,
+    #[command(flatten)]
     pub(super) rules: Rules,
+    #[arg(skip)]
     pub(super) limits: Limits,
+    #[arg(skip)]
     pub(super) contracts: Contracts,
+    #[arg(skip)]
     pub(super) capabilities: Capabilities,
+    #[arg(skip)]
     pub(super) rounds: Rounds,
+    #[command(flatten)]
     pub(super) rates: Rates,
+    #[command(flatten)]
     pub(super) log: Log,
+    #[command(flatten)]
     pub(super) metrics: Metrics,
+    #[command(flatten)]
     pub(super) telemetry: Telemetry,
 }
 
 section! {
     /// `[server]`: HTTP.
+    #[command(next_help_heading = "HTTP")]
     Server of ConnectionLimits {
+        /// How long a request's head may take, and a connection idle (30000)
+        #[arg(long, env = "X811_HEADER_READ_MS", value_name = "MS")]
         header_read_ms: u64,
+        /// How long a request's body may take (30000)
+        #[arg(long, env = "X811_BODY_READ_MS", value_name = "MS")]
         body_read_ms: u64,
+        /// How long an answer may wait for its reader to take the next part (30000)
+        #[arg(long, env = "X811_WRITE_STALL_MS", value_name = "MS")]
         write_stall_ms: u64,
+        /// Connections served at the same time; for further ones idle ones give way (1024)
+        #[arg(long, env = "X811_MAX_CONNECTIONS", value_name = "NUMBER")]
         max_connections: usize,
     }
     beside {
+        /// Address to listen on; port 0 takes any free one (127.0.0.1:8811)
+        #[arg(long, env = "X811_LISTEN", value_name = "ADDR")]
         listen: SocketAddr,
+        /// Serve inboxes and interactions unsigned, to this computer only
+        #[arg(
+            long,
+            env = "X811_OPEN_READS",
+            value_name = "BOOL",
+            num_args = 0..=1,
+            require_equals = true,
+            default_missing_value = "true"
+        )]
         open_reads: bool,
+        /// Host and port that clients know this ledger by; signed reads are made for it
+        #[arg(long, env = "X811_PUBLIC_AUTHORITY", value_name = "HOST[:PORT]")]
         public_authority: String,
+        /// Agent that may read every inbox and interaction; may be given again
+        #[arg(
+            long = "auditor",
+            env = "X811_AUDITORS",
+            value_name = "DID",
+            value_delimiter = ','
+        )]
         auditors: Vec<Did>,
+        /// Agent that may have bodies erased; may be given again
+        #[arg(
+            long = "operator",
+            env = "X811_OPERATORS",
+            value_name = "DID",
+            value_delimiter = ','
+        )]
         operators: Vec<Did>,
     }
 }
 
 /// `[data]`: where everything lies.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, clap::Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[command(next_help_heading = "Data")]
 pub(super) struct Data {
+    /// Where log, rows and keys lie; made when it does not exist (./x811-data)
+    #[arg(long = "data-dir", env = "X811_DATA_DIR", value_name = "DIR")]
     pub(super) dir: Option<PathBuf>,
+    /// Records between two snapshots, of which a start replays the rest
+    #[arg(long, env = "X811_SNAPSHOT_EVERY_RECORDS", value_name = "RECORDS")]
     pub(super) snapshot_every_records: Option<u64>,
+    /// Where the last signed checkpoint lies (the data directory's path and -checkpoint). Put it on
+    /// another disk and never restore it with the data directory: it tells that a copy is older
+    #[arg(long, env = "X811_CHECKPOINT_DIR", value_name = "DIR")]
     pub(super) checkpoint_dir: Option<PathBuf>,
-}
-
-/// `[store]`: a PostgreSQL database for the log, or for what lies beside one in EventStoreDB.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Store {
-    pub(super) url: Option<Secret>,
-    pub(super) url_file: Option<PathBuf>,
-    pub(super) log_url: Option<Secret>,
-    pub(super) log_url_file: Option<PathBuf>,
-    pub(super) wait: Option<bool>,
-    pub(super) peers: Option<Vec<String>>,
-    pub(super) quorum: Option<u64>,
-    pub(super) standbys: Option<Vec<String>>,
-}
-
-/// `[network]`: where payments are made.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Network {
-    pub(super) preset: Option<Preset>,
-    pub(super) rpc_url: Option<Secret>,
-    pub(super) rpc_url_file: Option<PathBuf>,
-    pub(super) ws_url: Option<Secret>,
-    pub(super) ws_url_file: Option<PathBuf>,
-    pub(super) name: Option<String>,
-    pub(super) chain_id: Option<u64>,
-    pub(super) token: Option<Address>,
-    pub(super) treasury: Option<Address>,
-    pub(super) confirmed_depth: Option<u64>,
-    pub(super) endpoint_quorum: Option<u64>,
-    pub(super) safe_above_usdc: Option<Usdc>,
-    pub(super) poll_ms: Option<u64>,
-    pub(super) block_ms: Option<u64>,
-    pub(super) blind_page_after_ms: Option<u64>,
-    pub(super) endpoint_label: Option<String>,
-    pub(super) second_rpc_url: Option<Secret>,
-    pub(super) second_rpc_url_file: Option<PathBuf>,
-    pub(super) second_ws_url: Option<Secret>,
-    pub(super) second_ws_url_file: Option<PathBuf>,
-    pub(super) second_endpoint_label: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) further: Option<Vec<Further>>,
-}
-
-/// `[[network.further]]`: a third or fourth endpoint, in the file alone.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Further {
-    pub(super) rpc_url: Option<Secret>,
-    pub(super) rpc_url_file: Option<PathBuf>,
-    pub(super) ws_url: Option<Secret>,
-    pub(super) ws_url_file: Option<PathBuf>,
-    pub(super) endpoint_label: Option<String>,
 }
 
 section! {
     /// `[windows]`: how long each message is waited for, in milliseconds.
+    #[command(next_help_heading = "Windows (milliseconds, at least 2000; AEEP's own unless given)")]
     Windows of parameters::Windows {
+        /// REQUEST to OFFER (60000)
+        #[arg(long, env = "X811_OFFER_MS", value_name = "MS")]
         offer_ms: u64,
+        /// OFFER to ACCEPT or REJECT (300000)
+        #[arg(long, env = "X811_ACCEPT_MS", value_name = "MS")]
         accept_ms: u64,
+        /// ACCEPT to RESULT (3600000)
+        #[arg(long, env = "X811_RESULT_MS", value_name = "MS")]
         result_ms: u64,
+        /// RESULT to VERIFY (30000)
+        #[arg(long, env = "X811_VERIFY_MS", value_name = "MS")]
         verify_ms: u64,
+        /// VERIFY to PAYMENT (60000)
+        #[arg(long, env = "X811_PAYMENT_MS", value_name = "MS")]
         payment_ms: u64,
+        /// PAYMENT to its confirmation (30000)
+        #[arg(long, env = "X811_CONFIRMATION_MS", value_name = "MS")]
         confirmation_ms: u64,
     }
     beside {
+        /// The four looks after that, each from the one before (5000,15000,60000,300000)
+        #[arg(long, env = "X811_LOOKS_MS", value_name = "MS,MS,MS,MS", value_parser = looks)]
         looks_ms: [u64; 4],
     }
 }
 
 /// `[rules]`: checks that may be relaxed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, clap::Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[command(next_help_heading = "Rules")]
 pub(super) struct Rules {
+    /// Whether a payer must be a wallet bound to the initiator (wallet); `unchecked` is for tests
+    #[arg(long, env = "X811_PAYER_BINDING", value_enum)]
     pub(super) payer_binding: Option<Binding>,
+    /// A check that is relaxed: uuids (any UUID as id and nonce), addresses (no EIP-55 checksum);
+    /// once for each, or with commas
+    #[arg(long, env = "X811_LENIENT", value_name = "CHECK", value_delimiter = ',', value_parser = leniency)]
     pub(super) lenient: Option<Vec<Leniency>>,
 }
 
@@ -239,44 +271,109 @@ pub(super) struct Rounds {
 
 section! {
     /// `[rates]`: limits of this process, which decide nothing that is recorded.
+    #[command(next_help_heading = "HTTP")]
     Rates of RateLimits {
+        #[arg(skip)]
         requests_per_second_per_address: u32,
+        #[arg(skip)]
         burst_per_address: u32,
+        #[arg(skip)]
         requests_per_second_per_did: u32,
+        #[arg(skip)]
         burst_per_did: u32,
+        #[arg(skip)]
         registrations_per_address_per_hour: u32,
+        #[arg(skip)]
         registrations_per_hour: u32,
+        #[arg(skip)]
         long_polls_per_address: u32,
+        #[arg(skip)]
         long_polls_per_did: u32,
+        /// Streams of feeds that one agent may have open (3)
+        #[arg(long, env = "X811_STREAMS_PER_DID", value_name = "NUMBER")]
         streams_per_did: u32,
+        /// Streams of feeds in all, of which one address may have a quarter; further agents poll (100)
+        #[arg(long, env = "X811_STREAMS", value_name = "NUMBER")]
         streams: u32,
+        #[arg(skip)]
         body_bytes_per_address: u64,
+        /// Limit requests from this machine too
+        #[arg(
+            long,
+            env = "X811_LIMIT_LOOPBACK",
+            value_name = "BOOL",
+            num_args = 0..=1,
+            require_equals = true,
+            default_missing_value = "true"
+        )]
         limit_loopback: bool,
     }
     beside {
+        /// Proxy, or network of proxies, whose X-Forwarded-For is believed (this machine); once for
+        /// each, or with commas
+        #[arg(
+            long = "trusted-proxy",
+            env = "X811_TRUSTED_PROXIES",
+            value_name = "ADDR[/BITS]",
+            value_delimiter = ','
+        )]
         trusted_proxies: Vec<Block>,
     }
 }
 
 /// `[log]`: who reads the ledger's log, and the lines on standard error.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, clap::Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[command(next_help_heading = "Log and traces")]
 pub(super) struct Log {
+    /// Who reads the ledger's log as a whole, in tiles (auditors); `public` shows every leaf
+    #[arg(
+        value_name = "LOG_READERS",
+        long = "log-readers",
+        env = "X811_LOG_READERS",
+        value_enum
+    )]
     pub(super) readers: Option<Readers>,
+    /// How log lines look (text); with json all that is said is JSON, one object a line
+    #[arg(
+        value_name = "LOG_FORMAT",
+        long = "log-format",
+        env = "X811_LOG_FORMAT",
+        value_enum
+    )]
     pub(super) format: Option<LogFormat>,
+    /// Which log lines are written, such as `info,x811_watcher=debug` (info)
+    #[arg(long = "log-filter", env = "RUST_LOG", value_name = "FILTER")]
     pub(super) filter: Option<String>,
 }
 
 /// `[metrics]`: figures for operators.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, clap::Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[command(next_help_heading = "HTTP")]
 pub(super) struct Metrics {
+    /// Address for GET /metrics alone; without it there are none
+    #[arg(
+        id = "metrics_listen",
+        long = "metrics-listen",
+        env = "X811_METRICS_LISTEN",
+        value_name = "ADDR"
+    )]
     pub(super) listen: Option<SocketAddr>,
 }
 
 /// `[telemetry]`: spans for a collector.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, clap::Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[command(next_help_heading = "Log and traces")]
 pub(super) struct Telemetry {
+    /// OpenTelemetry collector that is sent spans over HTTP, such as http://127.0.0.1:4318; without
+    /// it there are none. It may hold a key, so it is never printed
+    #[arg(
+        long,
+        env = "X811_OTLP_ENDPOINT",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub(super) otlp_endpoint: Option<Secret>,
 }

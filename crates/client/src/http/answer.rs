@@ -77,7 +77,6 @@ pub struct LedgerInfo {
     /// Time between looks for a payment, in milliseconds.
     pub looks_ms: [u64; 4],
     /// The key of its checkpoints, as signed notes name keys.
-    #[serde(default)]
     pub checkpoint_vkey: Option<String>,
     /// Whether a payer has to be a registered wallet.
     pub payer_binding: PayerBindingRule,
@@ -123,34 +122,24 @@ pub struct Readiness {
     #[serde(default)]
     pub attention: Vec<String>,
     /// `alone`, `writer` or `standby`.
-    #[serde(default)]
     pub role: Option<String>,
     /// How old the last published head is that a standby knows of.
-    #[serde(default)]
     pub published_age_ms: Option<u64>,
     /// Who writes and who follows, where the log lies in a database.
-    #[serde(default)]
     pub store: Option<StoreSight>,
     /// Records in the log.
-    #[serde(default)]
     pub size: Option<u64>,
     /// Durable records that its rows for readers do not reflect yet.
-    #[serde(default)]
     pub rows_lag: Option<u64>,
     /// Hash of the last record.
-    #[serde(default)]
     pub head_hash: Option<Digest>,
     /// Records that the last signed checkpoint covers.
-    #[serde(default)]
     pub checkpoint_size: Option<u64>,
     /// How long ago that was.
-    #[serde(default)]
     pub checkpoint_age_ms: Option<u64>,
     /// Bytes that may still be written on its disk.
-    #[serde(default)]
     pub free_bytes: Option<u64>,
     /// The version that runs.
-    #[serde(default)]
     pub version: Option<String>,
     /// What it sees of each network.
     #[serde(default)]
@@ -208,13 +197,10 @@ pub struct NetworkSight {
     /// `fresh`, `stale`, `blind` or `unknown`.
     pub sight: String,
     /// Height of the newest block it knows.
-    #[serde(default)]
     pub head_number: Option<u64>,
     /// Age of that block, in milliseconds.
-    #[serde(default)]
     pub head_age_ms: Option<u64>,
     /// For how long nothing has been seen, in milliseconds; absent unless it is blind.
-    #[serde(default)]
     pub blind_ms: Option<u64>,
     /// The RPC endpoints it is watched through.
     #[serde(default)]
@@ -231,17 +217,14 @@ pub struct EndpointSight {
     /// Whether its branch is followed.
     pub leads: bool,
     /// Height of the newest block it named.
-    #[serde(default)]
     pub head_number: Option<u64>,
     /// Age of that block, in milliseconds.
-    #[serde(default)]
     pub head_age_ms: Option<u64>,
     /// Times it gave no usable answer.
     pub failures: u64,
     /// Transactions of which it said something else than another endpoint.
     pub disagreements: u64,
     /// Why it last failed.
-    #[serde(default)]
     pub last_error: Option<String>,
 }
 
@@ -253,7 +236,6 @@ pub struct Agent {
     /// Whether it may act.
     pub status: AgentStatus,
     /// The moment after which its DID counts as expired.
-    #[serde(default)]
     pub expires_at_ms: Option<TimestampMs>,
     /// What it can do.
     pub capabilities: Vec<String>,
@@ -302,10 +284,8 @@ pub struct InteractionView {
     #[serde(deserialize_with = "state")]
     pub state: StateName,
     /// What has to be paid, once there is an OFFER.
-    #[serde(default)]
     pub total: Option<MicroUsdc>,
     /// End of the open window.
-    #[serde(default)]
     pub deadline_at_ms: Option<TimestampMs>,
     /// When the REQUEST was accepted.
     pub opened_at_ms: TimestampMs,
@@ -315,12 +295,11 @@ pub struct InteractionView {
     pub last_position: u64,
 }
 
-/// `GET /api/v1/interactions/{id}/history`.
+/// `GET /api/v1/interactions/{id}/history` and `GET /api/v1/agents/{uuid}/keys`.
 #[derive(Debug, Deserialize)]
 pub(super) struct History {
     pub(super) records: Vec<HistoryRecord>,
     /// Present while there are more.
-    #[serde(default)]
     pub(super) next: Option<u64>,
 }
 
@@ -379,15 +358,6 @@ impl HistoryRecord {
             cause: format!("record {position}: {fault}"),
         }
     }
-}
-
-/// `GET /api/v1/agents/{uuid}/keys`.
-#[derive(Debug, Deserialize)]
-pub(super) struct AgentKeys {
-    pub(super) records: Vec<HistoryRecord>,
-    /// Present while there are more.
-    #[serde(default)]
-    pub(super) next: Option<u64>,
 }
 
 /// `GET /api/v1/messages/by-id/{id}`.

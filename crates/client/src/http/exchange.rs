@@ -145,9 +145,7 @@ impl Reply {
 struct ErrorPayload {
     code: Code,
     message: String,
-    #[serde(default)]
     related_message_id: Option<String>,
-    #[serde(default)]
     details: Option<Value>,
 }
 

@@ -177,14 +177,12 @@ fn is_of_a_round(envelope: &VerifiedEnvelope) -> bool {
 #[derive(Deserialize)]
 pub(super) struct Page {
     pub(super) messages: Vec<Item>,
-    #[serde(default)]
     pub(super) next: Option<Cursor>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct Item {
     pub(super) position: u64,
-    #[serde(default)]
     pub(super) interaction_id: Option<InteractionId>,
     pub(super) envelope: Box<RawValue>,
 }

@@ -13,7 +13,7 @@ use x811_protocol::key::{AgentKey, Profile, PublicKey};
 use x811_protocol::payload::registry::rotation_message;
 
 use super::LedgerClient;
-use super::answer::{AgentKeys, HistoryRecord};
+use super::answer::{History, HistoryRecord};
 use super::error::ClientError;
 
 /// How many pages are read before the ledger is taken to have no end: 10 000 records of an agent.
@@ -158,7 +158,7 @@ impl LedgerClient {
                 .map(|seq| ("after_seq", seq.as_str()))
                 .collect();
             let path = ["api", "v1", "agents", &uuid, "keys"];
-            let page: AgentKeys = self.get(&path, &query).await?.read()?;
+            let page: History = self.get(&path, &query).await?.read()?;
             records.extend(page.records);
             if page.next.is_none() {
                 let ledger = self.info().await?.did;

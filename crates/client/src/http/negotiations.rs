@@ -6,16 +6,6 @@ use x811_protocol::facts::TermsFacts;
 use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
 use x811_protocol::time::TimestampMs;
 
-/// `GET /api/v1/negotiations`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct NegotiationsPage {
-    /// In order of id.
-    pub negotiations: Vec<ListedNegotiation>,
-    /// Where to go on, while there are more.
-    #[serde(default, deserialize_with = "some_public")]
-    pub next: Option<ContractId>,
-}
-
 /// A negotiation as it stands, by the ledger's word.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListedNegotiation {
@@ -61,10 +51,6 @@ pub struct Engagement {
 fn public<'de, D: Deserializer<'de>>(reader: D) -> Result<ContractId, D::Error> {
     let text = String::deserialize(reader)?;
     ContractId::from_public(&text).map_err(serde::de::Error::custom)
-}
-
-fn some_public<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<ContractId>, D::Error> {
-    public(reader).map(Some)
 }
 
 fn as_public<S: Serializer>(id: &ContractId, writer: S) -> Result<S::Ok, S::Error> {

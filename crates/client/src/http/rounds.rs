@@ -73,17 +73,6 @@ pub struct RoundView {
     pub last_position: u64,
 }
 
-/// A page of rounds.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct RoundsPage {
-    /// In order of id.
-    #[serde(alias = "escalations")]
-    pub rounds: Vec<RoundView>,
-    /// Where to go on, while there are more.
-    #[serde(default)]
-    pub next: Option<RoundId>,
-}
-
 /// `GET /api/v1/traces/{wid}`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -103,10 +92,7 @@ impl LedgerClient {
     /// # Errors
     /// [`ClientError`].
     pub async fn round(&self, id: RoundId) -> Result<RoundView, ClientError> {
-        let id = id.to_string();
-        let path = ["api", "v1", "rounds", &id];
-        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
-        reply.await?.read()
+        self.subject(Subject::Round(id)).await
     }
 
     /// Its records, each held against its hash. Before it is decided votes are not among them.
@@ -117,32 +103,21 @@ impl LedgerClient {
         self.records_of(Subject::Round(id)).await
     }
 
-    /// Some of the reader's own rounds, behind `after`.
+    /// The reader's own rounds, in order of id: all, or all behind `after`.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn rounds(&self, after: Option<RoundId>) -> Result<RoundsPage, ClientError> {
-        self.rounds_at("rounds", after).await
+    pub async fn rounds(&self, after: Option<RoundId>) -> Result<Vec<RoundView>, ClientError> {
+        self.list("rounds", &[], after.map(|id| id.to_string()))
+            .await
     }
 
-    /// Some rounds that wait for a human, behind `after`.
+    /// All rounds that wait for a human.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn escalations(&self, after: Option<RoundId>) -> Result<RoundsPage, ClientError> {
-        self.rounds_at("escalations", after).await
-    }
-
-    async fn rounds_at(
-        &self,
-        list: &str,
-        after: Option<RoundId>,
-    ) -> Result<RoundsPage, ClientError> {
-        let after = after.map(|id| id.to_string());
-        let query: Vec<(&str, &str)> = after.iter().map(|id| ("after", id.as_str())).collect();
-        let path = ["api", "v1", list];
-        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
-        reply.await?.read()
+    pub async fn escalations(&self) -> Result<Vec<RoundView>, ClientError> {
+        self.list("escalations", &[], None).await
     }
 
     /// What humans decide on, as the ledger tells it.
@@ -151,9 +126,8 @@ impl LedgerClient {
     /// [`ClientError`].
     pub async fn escalation(&self, id: RoundId) -> Result<Value, ClientError> {
         let id = id.to_string();
-        let path = ["api", "v1", "escalations", &id];
-        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
-        reply.await?.read()
+        self.read_signed(&["api", "v1", "escalations", &id], &[])
+            .await
     }
 
     /// The trace of a round and its retries, a session, an agreement or a contract, as the ledger signed it;
@@ -163,9 +137,7 @@ impl LedgerClient {
     /// [`ClientError`].
     pub async fn trace(&self, wid: Wid) -> Result<Trace, ClientError> {
         let wid = wid.to_string();
-        let path = ["api", "v1", "traces", &wid];
-        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
-        reply.await?.read()
+        self.read_signed(&["api", "v1", "traces", &wid], &[]).await
     }
 
     /// The same as a picture, in SVG.

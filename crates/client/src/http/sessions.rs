@@ -145,26 +145,13 @@ pub struct Lifted {
     pub record_hash: Digest,
 }
 
-/// Some of one's own sessions or agreements.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct SubjectsPage<View, Id> {
-    /// In order of id.
-    #[serde(alias = "sessions", alias = "agreements")]
-    pub found: Vec<View>,
-    /// Where to go on, while there are more.
-    pub next: Option<Id>,
-}
-
 impl LedgerClient {
     /// A session as it stands.
     ///
     /// # Errors
     /// [`ClientError`]; a refusal with HTTP status 404 for those who are no party to it.
     pub async fn session(&self, id: SessionId) -> Result<SessionView, ClientError> {
-        let id = id.to_string();
-        let path = ["api", "v1", "sessions", &id];
-        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
-        reply.await?.read()
+        self.subject(Subject::Session(id)).await
     }
 
     /// An agreement as it stands.
@@ -172,57 +159,26 @@ impl LedgerClient {
     /// # Errors
     /// As [`LedgerClient::session`].
     pub async fn agreement(&self, id: AgreementId) -> Result<AgreementView, ClientError> {
-        let id = id.to_string();
-        let path = ["api", "v1", "agreements", &id];
-        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
-        reply.await?.read()
+        self.subject(Subject::Agreement(id)).await
     }
 
-    /// Some of one's own sessions, in order of id, behind `after`.
+    /// All of one's own sessions, in order of id.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn sessions(
-        &self,
-        after: Option<SessionId>,
-    ) -> Result<SubjectsPage<SessionView, SessionId>, ClientError> {
-        let after = after.map(|id| id.to_string());
-        let query: Vec<(&str, &str)> = after.iter().map(|id| ("after", id.as_str())).collect();
-        let path = ["api", "v1", "sessions"];
-        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
-        reply.await?.read()
+    pub async fn sessions(&self) -> Result<Vec<SessionView>, ClientError> {
+        self.list("sessions", &[], None).await
     }
 
-    /// Some of one's own agreements, in order of id, behind `after`.
+    /// All of one's own agreements, in order of id; with `as_of`, those that were in force as of that
+    /// record.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn agreements(
-        &self,
-        after: Option<AgreementId>,
-    ) -> Result<SubjectsPage<AgreementView, AgreementId>, ClientError> {
-        self.agreements_as_of(after, None).await
-    }
-
-    /// The same, only those that were in force as of that record.
-    ///
-    /// # Errors
-    /// [`ClientError`].
-    pub async fn agreements_as_of(
-        &self,
-        after: Option<AgreementId>,
-        as_of: Option<u64>,
-    ) -> Result<SubjectsPage<AgreementView, AgreementId>, ClientError> {
-        let (after, as_of) = (
-            after.map(|id| id.to_string()),
-            as_of.map(|at| at.to_string()),
-        );
-        let after = after.iter().map(|id| ("after", id.as_str()));
-        let as_of = as_of.iter().map(|at| ("as_of", at.as_str()));
-        let query: Vec<(&str, &str)> = after.chain(as_of).collect();
-        let path = ["api", "v1", "agreements"];
-        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
-        reply.await?.read()
+    pub async fn agreements(&self, as_of: Option<u64>) -> Result<Vec<AgreementView>, ClientError> {
+        let as_of = as_of.map(|position| position.to_string());
+        let query: Vec<_> = as_of.iter().map(|as_of| ("as_of", &**as_of)).collect();
+        self.list("agreements", &query, None).await
     }
 
     /// Breaches that an agent answers for, and its exclusion: one's own, of others as auditor or operator.
@@ -232,8 +188,7 @@ impl LedgerClient {
     pub async fn conduct(&self, agent: Did) -> Result<Conduct, ClientError> {
         let id = agent.uuid().to_string();
         let path = ["api", "v1", "agents", &id, "conduct"];
-        let reply = self.get_signed(&path, &[], exchange::READ_LIMIT_MS);
-        reply.await?.read()
+        self.read_signed(&path, &[]).await
     }
 
     /// Has an exclusion lifted, as one of the ledger's operators; `excluded` is the position of its record.
@@ -279,12 +234,8 @@ impl LedgerClient {
     ) -> Result<Value, ClientError> {
         let id = id.to_string();
         let revision = revision.map(|revision| revision.to_string());
-        let query: Vec<(&str, &str)> = revision
-            .iter()
-            .map(|revision| ("revision", revision.as_str()))
-            .collect();
+        let query: Vec<_> = revision.iter().map(|text| ("revision", &**text)).collect();
         let path = ["api", "v1", "agreements", &id, "jws"];
-        let reply = self.get_signed(&path, &query, exchange::READ_LIMIT_MS);
-        reply.await?.read()
+        self.read_signed(&path, &query).await
     }
 }

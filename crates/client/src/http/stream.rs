@@ -173,7 +173,6 @@ impl MessageStream {
 struct Place {
     cursor: Cursor,
     position: u64,
-    #[serde(default)]
     interaction_id: Option<InteractionId>,
 }
 

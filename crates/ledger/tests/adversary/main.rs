@@ -61,6 +61,8 @@ mod party;
 mod scene;
 #[path = "../sequencer/sdk_forms.rs"]
 mod sdk_forms;
+#[path = "../audit/states.rs"]
+mod states;
 #[path = "../sequencer/talks.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod talks;

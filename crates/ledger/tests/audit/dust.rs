@@ -2,7 +2,6 @@
 
 use x811_protocol::event::{Event, SettlementEvent};
 
-use crate::base::{Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::Ledgerbox;
 use crate::scene::{audit, exported, found, impatient, pay};
@@ -12,9 +11,7 @@ async fn paid_by(amounts: &[u64]) -> (Ledgerbox, Deal) {
     let mut ledgerbox = impatient().await;
     ledgerbox.sweep().await;
     let deal = Deal::opened(&ledgerbox, Until::Verified).await;
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox.base.mine(tx(1), block, payer, amounts);
+    deal.mine(&mut ledgerbox, 1, amounts);
     ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
     ledgerbox.watch_ms(60_000).await;
     (ledgerbox, deal)

@@ -60,6 +60,7 @@ mod rotations;
 mod scene;
 mod sightings;
 mod spelled;
+mod states;
 mod tampered;
 mod totals;
 mod trust;

@@ -54,9 +54,7 @@ async fn shared() -> Vec<u8> {
 }
 
 fn mine(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: u64) {
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox.base.mine(tx(number), block, payer, &[micro_usdc]);
+    deal.mine(ledgerbox, number, &[micro_usdc]);
 }
 
 async fn settled() -> Vec<u8> {

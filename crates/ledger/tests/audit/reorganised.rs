@@ -119,11 +119,7 @@ async fn lc_5_a_transaction_that_moves_something_else_in_another_block_is_a_rema
     let deal = Deal::opened(&ledgerbox, Until::Verified).await;
     pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
     sweep_after_ms(&ledgerbox, 2_000).await;
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox
-        .base
-        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC]);
+    deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(8_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "completed");
     let bytes = exported(&ledgerbox).await;

@@ -4,13 +4,14 @@
 use crate::deal::{Deal, Until};
 use crate::ledgerbox::Ledgerbox;
 use crate::scene::{Parts, audit, causes_at, exported, found};
+use crate::states::state_of;
 use serde_json::json;
 use x811_ledger::audit::{Cause, FactCounts};
 use x811_ledger::world::World;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
 use x811_protocol::rules::Rules;
-use x811_protocol::stream::{Stream, Subject};
+use x811_protocol::stream::Stream;
 
 const EVERY: usize = 1_000;
 
@@ -36,43 +37,8 @@ async fn write(ledgerbox: &Ledgerbox, letters: usize) {
 
 /// Computed from the worlds alone, by another writer of RFC 8785.
 fn root_by_hand(world: &World, stream: &Stream, before: Digest) -> Digest {
-    let state = match stream {
-        Stream::Ledger => json!({
-            "parameters": world.parameters().map(|(position, _)| position),
-            "rules_version": world.rules_version(),
-        }),
-        Stream::Network(name) => {
-            json!({ "blind_since_ms": world.sight(name).and_then(|sight| sight.blind_since) })
-        }
-        Stream::Agent(did) | Stream::Mail(did) => {
-            let mut state = serde_json::to_value(&**world.agent(*did).unwrap()).unwrap();
-            if world.rules_version() >= 2 {
-                state["trust"] = serde_json::to_value(world.trust(*did)).unwrap();
-            }
-            state
-        }
-        Stream::Of(Subject::Interaction(id)) => {
-            serde_json::to_value(&world.latest(*id).unwrap().state).unwrap()
-        }
-        Stream::Of(Subject::Contract(id)) => {
-            serde_json::to_value(&world.latest_contract(*id).unwrap().state).unwrap()
-        }
-        Stream::Of(Subject::Conduct(did)) => {
-            serde_json::to_value(&world.conduct(*did).unwrap().state).unwrap()
-        }
-        Stream::Of(Subject::Descriptor(did)) => {
-            serde_json::to_value(&world.descriptor(*did).unwrap().state).unwrap()
-        }
-        Stream::Of(Subject::Session(id)) => {
-            serde_json::to_value(&world.latest_session(*id).unwrap().state).unwrap()
-        }
-        Stream::Of(Subject::Agreement(id)) => {
-            serde_json::to_value(&world.latest_agreement(*id).unwrap().state).unwrap()
-        }
-        Stream::Of(Subject::Round(id)) => {
-            serde_json::to_value(&world.latest_round(*id).unwrap().state).unwrap()
-        }
-        Stream::Roots => return before,
+    let Some(state) = state_of(world, stream) else {
+        return before;
     };
     let state = Digest::of(&serde_jcs::to_vec(&state).unwrap());
     let name = stream.to_string();

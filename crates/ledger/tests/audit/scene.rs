@@ -8,7 +8,6 @@ use x811_protocol::canonical::to_canonical;
 use x811_protocol::key::SecretKey;
 use x811_protocol::parameters::Parameters;
 
-use crate::base::{Base, tx};
 use crate::bundles::{note, signed_whole};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::{Ledgerbox, checkpoint_key, parameters};
@@ -30,9 +29,7 @@ pub(crate) async fn impatient() -> Ledgerbox {
 
 /// Pays a verified deal by the transaction of that number, and says so.
 pub(crate) async fn pay(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: u64) {
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox.base.mine(tx(number), block, payer, &[micro_usdc]);
+    deal.mine(ledgerbox, number, &[micro_usdc]);
     let payment = deal.payment(ledgerbox, number);
     ledgerbox.accept(&payment).await;
 }

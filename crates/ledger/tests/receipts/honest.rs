@@ -30,11 +30,7 @@ async fn authorized() -> (Ledgerbox, Deal, Digest) {
     let nonce = payment_nonce(ledgerbox.identity.did, deal.id(), offer_hash.unwrap());
     payload["authorization_nonce"] = json!(nonce);
     let payment = ledgerbox.seal(&deal.initiator, "x811/payment", &deal.provider, payload);
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox
-        .base
-        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC]);
+    deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.accept(&payment).await;
     ledgerbox.advance_ms(8_000).await;
     let head = Base::head_number(ledgerbox.now());

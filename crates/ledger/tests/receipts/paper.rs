@@ -52,9 +52,7 @@ pub(crate) async fn completed(ledgerbox: &Ledgerbox, deal: &Deal) {
 
 /// Pays a verified deal by these amounts in the transaction of that number.
 pub(crate) async fn pay(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: &[u64]) {
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox.base.mine(tx(number), block, payer, micro_usdc);
+    deal.mine(ledgerbox, number, micro_usdc);
     ledgerbox.accept(&deal.payment(ledgerbox, number)).await;
     completed(ledgerbox, deal).await;
 }

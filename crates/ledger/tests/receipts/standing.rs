@@ -27,11 +27,7 @@ async fn lc_8_a_reversed_payment_has_no_receipt_until_it_returns() {
         "{error}"
     );
 
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox
-        .base
-        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC]);
+    deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(20_000).await;
     assert!(ledgerbox.types(deal.id()).await.contains(&"returned"));
     Paper::of(&ledgerbox, &deal).await;
@@ -55,11 +51,7 @@ async fn sw_24_a_payment_that_is_in_no_block_at_the_moment_has_no_receipt() {
     let record = &records[usize::try_from(position).unwrap()];
     assert_eq!(record.event_type(), b"unseen");
 
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox
-        .base
-        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC]);
+    deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(20_000).await;
     Paper::of(&ledgerbox, &deal).await;
 }

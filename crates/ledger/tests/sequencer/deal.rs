@@ -1,6 +1,6 @@
 //! One interaction from both sides: who, and what has been said so far.
 
-use crate::base::{PAYEE, tx};
+use crate::base::{Base, PAYEE, tx};
 use crate::ledgerbox::{Ledgerbox, TASK};
 use crate::party::{Account, Party};
 use serde_json::{Value, json};
@@ -49,6 +49,13 @@ pub(crate) struct Deal {
 }
 
 impl Deal {
+    /// The initiator's account transfers these amounts to the payee, in one transaction of the next block.
+    pub(crate) fn mine(&self, ledgerbox: &mut Ledgerbox, number: u16, micro_usdc: &[u64]) {
+        let block = Base::head_number(ledgerbox.now()) + 1;
+        let payer = self.account.address;
+        ledgerbox.base.mine(tx(number), block, payer, micro_usdc);
+    }
+
     /// Two new parties that have not spoken yet.
     pub(crate) async fn between_new_parties(ledgerbox: &Ledgerbox) -> Deal {
         let account = Account::new(0x46);

@@ -1,7 +1,7 @@
 //! What the published TypeScript SDK signs, under the recorded leniency and without it (decision 0190):
 //! a whole deal in its forms, what the audit makes of it, and who could gain by the leniency.
 
-use crate::base::{Base, tx};
+use crate::base::tx;
 use crate::bundles::audited;
 use crate::ledgerbox::{Ledgerbox, TASK, parameters};
 use crate::party::{Account, Party};
@@ -464,10 +464,7 @@ async fn sdk_another_agents_payer_is_bound_as_ever() {
     });
     let payment = ledgerbox.seal(&native, "x811/payment", &provider, payment);
     assert_eq!(ledgerbox.code(&payment).await, Code::InvalidPaymentAddress);
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    ledgerbox
-        .base
-        .mine(tx(1), block, deal.account.address, &[1_025_000]);
+    deal.mine(&mut ledgerbox, 1, &[1_025_000]);
     ledgerbox.watch_ms(8_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "verified");
 }

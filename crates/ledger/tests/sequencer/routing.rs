@@ -1,7 +1,7 @@
 //! Where messages go that move no interaction: custom types and errors (AE-122 to AE-124, AX-32,
 //! AX-39, ledger-contract.md section 6).
 
-use crate::base::{Base, DEPTH, tx};
+use crate::base::DEPTH;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::{Ledgerbox, parameters};
 use serde_json::json;
@@ -45,11 +45,7 @@ async fn completed() -> (Ledgerbox, Deal) {
     let mut ledgerbox = Ledgerbox::open().await;
     let deal = Deal::opened(&ledgerbox, Until::Verified).await;
     ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox
-        .base
-        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC]);
+    deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(DEPTH * 2_000 + 2_000).await;
     (ledgerbox, deal)
 }

@@ -21,12 +21,6 @@ async fn further(ledgerbox: &Ledgerbox, deal: &Deal) -> Deal {
     further
 }
 
-fn mine(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: &[u64]) {
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox.base.mine(tx(number), block, payer, micro_usdc);
-}
-
 /// Events of one type in one interaction.
 async fn of_type<T>(
     ledgerbox: &Ledgerbox,
@@ -108,7 +102,7 @@ async fn ae_104_a_confirmation_between_looks_still_completes() {
     ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
     ledgerbox.watch_ms(60_000).await;
     ledgerbox.restart().await;
-    mine(&mut ledgerbox, &deal, 1, &[TOTAL_MICRO_USDC]);
+    deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     assert_eq!(ledgerbox.state(deal.id()), "completed");
     ledgerbox.assert_log_adds_up().await;
@@ -121,7 +115,7 @@ async fn ax_018_a_transfer_settles_one_interaction_across_restarts() {
     ledgerbox.sweep().await;
     ledgerbox.accept(&first.payment(&ledgerbox, 1)).await;
     let second = further(&ledgerbox, &first).await;
-    mine(&mut ledgerbox, &first, 1, &[TOTAL_MICRO_USDC]);
+    first.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     assert_eq!(ledgerbox.state(first.id()), "completed");
     ledgerbox.restart().await;
@@ -145,7 +139,7 @@ async fn ax_018_transfers_of_one_transaction_settle_one_interaction_each() {
     let second = further(&ledgerbox, &first).await;
     ledgerbox.accept(&second.payment(&ledgerbox, 1)).await;
     let third = further(&ledgerbox, &first).await;
-    mine(&mut ledgerbox, &first, 1, &[TOTAL_MICRO_USDC; 2]);
+    first.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC; 2]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     ledgerbox.restart().await;
     ledgerbox.accept(&third.payment(&ledgerbox, 1)).await;
@@ -174,7 +168,7 @@ async fn lc_5_rivals_in_one_sweep_are_served_in_order_of_payment() {
         };
         ledgerbox.accept(&winner.payment(&ledgerbox, 1)).await;
         ledgerbox.accept(&loser.payment(&ledgerbox, 1)).await;
-        mine(&mut ledgerbox, &first, 1, &[TOTAL_MICRO_USDC]);
+        first.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
         ledgerbox.advance_ms(CONFIRMED_MS).await;
         ledgerbox.sweep().await;
         assert_eq!(ledgerbox.state(winner.id()), "completed");
@@ -199,7 +193,7 @@ async fn lc_5_four_refutations_dispute_with_the_code_of_the_last() {
     for number in 1..=3 {
         ledgerbox.base.revert(tx(number), block);
     }
-    mine(&mut ledgerbox, &deal, 4, &[TOTAL_MICRO_USDC - 1]);
+    deal.mine(&mut ledgerbox, 4, &[TOTAL_MICRO_USDC - 1]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     assert_eq!(ledgerbox.state(deal.id()), "disputed");
     let expected = [
@@ -225,7 +219,7 @@ async fn lc_2_a_sweep_that_fills_a_batch_goes_on_in_the_next() {
     }
     for (deal, number) in deals.iter().zip(1..) {
         ledgerbox.accept(&deal.payment(&ledgerbox, number)).await;
-        mine(&mut ledgerbox, deal, number, &[TOTAL_MICRO_USDC; 60]);
+        deal.mine(&mut ledgerbox, number, &[TOTAL_MICRO_USDC; 60]);
     }
     ledgerbox.advance_ms(CONFIRMED_MS).await;
     let commits = ledgerbox.store.commits();
@@ -244,7 +238,7 @@ async fn ax_018_claims_hold_when_a_network_leaves_the_parameters() {
     ledgerbox.sweep().await;
     ledgerbox.accept(&first.payment(&ledgerbox, 1)).await;
     let second = further(&ledgerbox, &first).await;
-    mine(&mut ledgerbox, &first, 1, &[TOTAL_MICRO_USDC]);
+    first.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     ledgerbox.accept(&second.payment(&ledgerbox, 1)).await;
     ledgerbox.crash().await;

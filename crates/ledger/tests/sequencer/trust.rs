@@ -1,7 +1,7 @@
 //! What agents earn (AX-37, agents.md section 4): every ending by itself, and random histories held
 //! against `tests/verifiers/trust.py`, which knows the records and the rules' text alone.
 
-use crate::base::{Base, tx};
+use crate::base::tx;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::party::{Account, Party};
@@ -75,9 +75,7 @@ async fn impatient() -> Ledgerbox {
 }
 
 async fn pay(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: u64) {
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox.base.mine(tx(number), block, payer, &[micro_usdc]);
+    deal.mine(ledgerbox, number, &[micro_usdc]);
     ledgerbox.accept(&deal.payment(ledgerbox, number)).await;
     ledgerbox.watch_ms(8_000).await;
 }
@@ -138,11 +136,7 @@ async fn play(ledgerbox: &mut Ledgerbox, deal: &mut Deal, end: End, number: u16)
         ledgerbox.watch_ms(2_000).await;
     }
     if end == End::Returned {
-        let block = Base::head_number(ledgerbox.now()) + 1;
-        let payer = deal.account.address;
-        ledgerbox
-            .base
-            .mine(tx(number), block, payer, &[TOTAL_MICRO_USDC]);
+        deal.mine(ledgerbox, number, &[TOTAL_MICRO_USDC]);
         ledgerbox.watch_ms(6_000).await;
     }
 }

@@ -16,6 +16,7 @@ use crate::event::{
 };
 use crate::facts::{CapabilityFacts, Facts, RequestFacts, UsageLimits};
 use crate::id::{AgreementId, SessionId};
+pub use crate::kernel::Input;
 use crate::kernel::{Illegal, Machine, News, Recorded, SubjectMachine, Told, not_restored};
 use crate::parameters::Parameters;
 use crate::refusal::{Kind, Refusal};
@@ -198,15 +199,6 @@ pub fn check_request(
 #[derive(Debug, Clone, Copy)]
 pub enum Agreement {}
 
-/// An authenticated revocation.
-#[derive(Debug, Clone, Copy)]
-pub struct Input<'a> {
-    /// Its header as it would be recorded.
-    pub envelope: &'a AcceptedHeader,
-    /// What it says.
-    pub facts: &'a Facts,
-}
-
 /// What accepting a revocation rests on besides its facts: nothing.
 ///
 /// # Errors
@@ -248,12 +240,7 @@ struct Evolving<'a> {
 
 impl Evolving<'_> {
     fn illegal(&self, why: &'static str) -> Illegal {
-        Illegal {
-            position: self.recorded.position,
-            state: self.name,
-            event: self.recorded.event.type_name(),
-            why,
-        }
+        self.recorded.illegal(self.name, why)
     }
 
     /// The first revision, or the next one.

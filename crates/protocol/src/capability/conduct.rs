@@ -117,12 +117,8 @@ struct Evolving<'a> {
 
 impl Evolving<'_> {
     fn illegal(&self, why: &'static str) -> Illegal {
-        Illegal {
-            position: self.recorded.position,
-            state: self.state.as_ref().map_or("none", |_| STATE),
-            event: self.recorded.event.type_name(),
-            why,
-        }
+        let state = self.state.as_ref().map_or("none", |_| STATE);
+        self.recorded.illegal(state, why)
     }
 
     fn breached(self, breach: &BreachRecorded) -> Result<State, Illegal> {

@@ -6,6 +6,7 @@ use crate::did::Did;
 use crate::envelope::AcceptedHeader;
 use crate::event::{Derived, EnvelopeAccepted, Event};
 use crate::facts::{AdvertiseFacts, CapabilityFacts, Facts};
+pub use crate::kernel::Input;
 use crate::kernel::{Illegal, Machine, RecordRef, Recorded, SubjectMachine, Told, not_restored};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -26,15 +27,6 @@ const fn hour(at: TimestampMs) -> u64 {
 /// The machine; it has no values, its state is [`State`].
 #[derive(Debug, Clone, Copy)]
 pub enum Descriptor {}
-
-/// An authenticated advert.
-#[derive(Debug, Clone, Copy)]
-pub struct Input<'a> {
-    /// Its header as it would be recorded.
-    pub envelope: &'a AcceptedHeader,
-    /// What it says.
-    pub facts: &'a Facts,
-}
 
 /// Parameters as of now.
 #[derive(Debug, Clone)]
@@ -122,12 +114,8 @@ pub fn derived(
 }
 
 fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
-    let illegal = |why| Illegal {
-        position: recorded.position,
-        state: state.as_ref().map_or("none", |_| STATE),
-        event: recorded.event.type_name(),
-        why,
-    };
+    let name = state.as_ref().map_or("none", |_| STATE);
+    let illegal = |why| recorded.illegal(name, why);
     if recorded.rules < Rules::Two {
         return Err(illegal("descriptors take rules 2"));
     }

@@ -7,7 +7,7 @@ use super::{Closing, Engagement, Opening, State, Step, table};
 use crate::event::{Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
 use crate::facts::{ContractOffer, Facts, NegotiationFacts, TermsFacts};
 use crate::id::{ContractId, InteractionId};
-use crate::kernel::{Illegal, RecordRef, Recorded};
+use crate::kernel::{Illegal, Recorded};
 use crate::rules::Rules;
 use crate::time::TimestampMs;
 
@@ -40,20 +40,7 @@ struct Evolving<'a> {
 
 impl Evolving<'_> {
     fn illegal(&self, why: &'static str) -> Illegal {
-        Illegal {
-            position: self.recorded.position,
-            state: self.name,
-            event: self.recorded.event.type_name(),
-            why,
-        }
-    }
-
-    fn record_ref(&self, accepted: &EnvelopeAccepted) -> RecordRef {
-        RecordRef {
-            envelope: accepted.envelope.id,
-            hash: self.recorded.hash,
-            position: self.recorded.position,
-        }
+        self.recorded.illegal(self.name, why)
     }
 
     fn open(&self, accepted: &EnvelopeAccepted) -> Result<State, Illegal> {
@@ -99,7 +86,7 @@ impl Evolving<'_> {
         Ok(Step {
             author: accepted.envelope.from,
             expires_at,
-            record: self.record_ref(accepted),
+            record: self.recorded.record_ref(accepted),
             terms: terms.clone(),
             turn,
         })
@@ -140,7 +127,7 @@ impl Evolving<'_> {
                 let deadline = deadline
                     .ok_or_else(|| self.illegal("an accept opens the engagement window"))?;
                 Ok(State::Accepted {
-                    acceptance: self.record_ref(accepted),
+                    acceptance: self.recorded.record_ref(accepted),
                     engagement: Engagement::Open { deadline },
                     opening,
                     step,

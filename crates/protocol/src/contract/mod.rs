@@ -22,10 +22,9 @@ pub use state::{Closing, Engagement, Opening, State, StateName, Step};
 
 use crate::code::Code;
 use crate::did::Did;
-use crate::envelope::AcceptedHeader;
 use crate::event::{Event, Lapsed};
-use crate::facts::Facts;
 use crate::id::ContractId;
+pub use crate::kernel::Input;
 use crate::kernel::{Illegal, Machine, Recorded, SubjectMachine, Told};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -36,15 +35,6 @@ use std::sync::Arc;
 /// The machine; it has no values, its state is [`State`].
 #[derive(Debug, Clone, Copy)]
 pub enum Contract {}
-
-/// An authenticated envelope of a negotiation.
-#[derive(Debug, Clone, Copy)]
-pub struct Input<'a> {
-    /// Its header as it would be recorded.
-    pub envelope: &'a AcceptedHeader,
-    /// What it says.
-    pub facts: &'a Facts,
-}
 
 /// Parameters and registry as of now.
 #[derive(Debug, Clone)]

@@ -1,6 +1,7 @@
 //! What the record keeps of an accepted envelope besides its body (record.md section 3).
 
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::Header;
 use super::message_type::MessageType;
@@ -17,6 +18,7 @@ use crate::time::TimestampMs;
 
 /// The member `envelope` of a leaf: enough to check the signature without the body, unless the
 /// profile is `direct`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AcceptedHeader {
@@ -25,11 +27,7 @@ pub struct AcceptedHeader {
     /// SHA-256 of the body.
     pub digest: Digest,
     /// From when on the sender wanted it discarded; left out when absent, never `null`.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "never_null"
-    )]
+    #[serde(default, deserialize_with = "never_null")]
     pub expires_ms: Option<TimestampMs>,
     /// The sender.
     pub from: Did,

@@ -13,6 +13,7 @@ use crate::time::TimestampMs;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use std::fmt;
 
 /// An accepted envelope.
@@ -28,50 +29,37 @@ pub struct EnvelopeAccepted {
 }
 
 /// What a decision used besides the facts; absent members do not apply to the message.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Derived {
     /// REQUEST under an agreement: what it was held to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<UsedAgreement>,
     /// Proposal of a round: the proposer's trust in hundredths.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<u64>,
     /// REQUEST that names a contract: what it was held to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<EngagedContract>,
     /// End of the window that this message opens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at_ms: Option<TimestampMs>,
     /// Request of a session: position of the descriptor it was decided by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub descriptor: Option<u64>,
     /// Message of a round that moves nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<round::Effect>,
     /// ACCEPT: last known heads; absent when none is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heads: Option<Vec<NetworkHead>>,
     /// REQUEST: position of the parameters the interaction is opened under.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<u64>,
     /// OFFER: who will have to be paid.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payee: Option<EvmAddress>,
     /// PAYMENT: how the payer is bound to the initiator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payer_binding: Option<PayerBinding>,
     /// Vote of a round: the block that draws in the cycle that it closes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<Seed>,
     /// Signature of an agreement: how many there are with this one, 1 or 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signatures: Option<u64>,
     /// Request of a session: the version that both will use.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<Version>,
     /// Whether one of the two deprecates that version; only where it is so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version_deprecated: Option<bool>,
 }
 

@@ -8,6 +8,7 @@ use crate::signature::Signature;
 use crate::stream::Subject;
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// An operator's signed request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,16 +25,13 @@ pub struct ErasureOrder {
 }
 
 /// The same as a record has it: the subject is one of four members.
+#[skip_serializing_none]
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     interaction: Option<InteractionId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     contract: Option<ContractId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<SessionId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     agreement: Option<AgreementId>,
     authority: String,
     parameters: String,

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use super::UnknownWord;
 use super::member::{given, given_integer};
@@ -17,94 +18,36 @@ use crate::capability::kinds::{Kind, kind_of};
 use crate::capability::version::{Version, VersionRange};
 use crate::code::Code;
 use crate::digest::Digest;
-use crate::envelope::{CustomType, MessageType};
 use crate::id::{AgreementId, EnvelopeId};
 use crate::refusal::{Kind as Fault, Refusal, quoted};
 use crate::stream::Subject;
 
-/// The namespace of the messages.
-const NAMESPACE: &str = "capability";
-
 /// The most capabilities in a descriptor.
 const MOST_CAPABILITIES: usize = 64;
 
-/// The messages about capabilities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CapabilityVerb {
-    /// What the sender can do.
-    Advertise,
-    /// Opens a session.
-    Request,
-    /// Whether the target negotiates.
-    Response,
-    /// The first terms.
-    Offer,
-    /// Other terms.
-    Counter,
-    /// The last terms are agreed on.
-    Accept,
-    /// No agreement on them.
-    Reject,
-    /// The sender leaves the session.
-    Close,
-    /// The sender signs the agreement.
-    Agree,
-    /// The sender ends the agreement.
-    Revoke,
-}
-
-impl CapabilityVerb {
-    /// All of them.
-    pub const ALL: [CapabilityVerb; 10] = [
-        CapabilityVerb::Advertise,
-        CapabilityVerb::Request,
-        CapabilityVerb::Response,
-        CapabilityVerb::Offer,
-        CapabilityVerb::Counter,
-        CapabilityVerb::Accept,
-        CapabilityVerb::Reject,
-        CapabilityVerb::Close,
-        CapabilityVerb::Agree,
-        CapabilityVerb::Revoke,
-    ];
-
-    /// The envelope's `type`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            CapabilityVerb::Advertise => "x811.capability/advertise",
-            CapabilityVerb::Request => "x811.capability/request",
-            CapabilityVerb::Response => "x811.capability/response",
-            CapabilityVerb::Offer => "x811.capability/offer",
-            CapabilityVerb::Counter => "x811.capability/counter",
-            CapabilityVerb::Accept => "x811.capability/accept",
-            CapabilityVerb::Reject => "x811.capability/reject",
-            CapabilityVerb::Close => "x811.capability/close",
-            CapabilityVerb::Agree => "x811.capability/agree",
-            CapabilityVerb::Revoke => "x811.capability/revoke",
-        }
-    }
-
-    /// The verb of that message type, if it is one about capabilities.
-    pub fn of(message_type: &MessageType) -> Option<CapabilityVerb> {
-        match message_type {
-            MessageType::Custom(custom) => CapabilityVerb::named(custom),
-            MessageType::Core(_) => None,
-        }
-    }
-
-    fn named(custom: &CustomType) -> Option<CapabilityVerb> {
-        if custom.namespace() != NAMESPACE {
-            return None;
-        }
-        CapabilityVerb::ALL
-            .into_iter()
-            .find(|verb| verb.as_str() == custom.as_str())
-    }
-}
-
-impl fmt::Display for CapabilityVerb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+verbs! {
+    /// The messages about capabilities.
+    CapabilityVerb, "capability" {
+        /// What the sender can do.
+        Advertise = "advertise",
+        /// Opens a session.
+        Request = "request",
+        /// Whether the target negotiates.
+        Response = "response",
+        /// The first terms.
+        Offer = "offer",
+        /// Other terms.
+        Counter = "counter",
+        /// The last terms are agreed on.
+        Accept = "accept",
+        /// No agreement on them.
+        Reject = "reject",
+        /// The sender leaves the session.
+        Close = "close",
+        /// The sender signs the agreement.
+        Agree = "agree",
+        /// The sender ends the agreement.
+        Revoke = "revoke",
     }
 }
 
@@ -137,6 +80,7 @@ words! {
 }
 
 /// What of one capability decides.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OfferedCapability {
@@ -145,46 +89,22 @@ pub struct OfferedCapability {
     /// What kind of thing it is.
     pub category: Category,
     /// Of its own range, if it has one.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub deprecated: Option<Vec<Version>>,
     /// Of its own range, if it has one.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub max: Option<Version>,
     /// The most bytes of one request, if there is a limit.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub max_payload_bytes: Option<u64>,
     /// Of its own range, if it has one.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub min: Option<Version>,
     /// The most requests a minute, if there is a limit.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub requests_per_minute: Option<u64>,
     /// SHA-256 of the RFC 8785 form of the schema of its parameters; a custom type has one.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub schema_hash: Option<Digest>,
     /// Of the registry, or a reversed domain; at most 128 characters.
     #[serde(rename = "type")]

@@ -17,98 +17,65 @@ use serde_json::Value;
 
 use super::UnknownWord;
 use crate::code::Code;
-use crate::envelope::{CustomType, MessageType};
 use crate::id::RoundId;
 use crate::refusal::{Kind, Refusal};
-
-/// The namespace of the machine's messages.
-const NAMESPACE: &str = "consensus";
 
 /// The most tags of resources, and the most rounds that one message names as blocking.
 const MOST_NAMED: usize = 8;
 
-macro_rules! verbs {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// The messages of a round.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum ConsensusVerb {
-            $($(#[$doc])* $variant,)+
-        }
-
-        impl ConsensusVerb {
-            /// All fourteen; the first opens a round.
-            pub const ALL: [ConsensusVerb; 14] = [$(ConsensusVerb::$variant),+];
-
-            /// The envelope's `type`.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(ConsensusVerb::$variant => concat!("x811.consensus/", $name),)+
-                }
-            }
-
-            /// The `typ` of the signature inside its payload (machines.md section 7).
-            pub const fn jws_type(self) -> &'static str {
-                match self {
-                    $(ConsensusVerb::$variant => concat!("x811-", $name, "+jws"),)+
-                }
-            }
-        }
-    };
-}
-
 verbs! {
-    /// A decision is put to participants.
-    Propose = "propose",
-    /// The leader opens the round.
-    VoteRequest = "vote-request",
-    /// A participant takes part, under this leader and these weights.
-    Ready = "ready",
-    /// What a participant says to the proposal, or a commitment to it.
-    Vote = "vote",
-    /// What a commitment stood for.
-    Reveal = "reveal",
-    /// The leader's signal: it is done.
-    Commit = "commit",
-    /// The leader's signal: it is not done.
-    Abort = "abort",
-    /// The leader suspends the round.
-    Suspend = "suspend",
-    /// The leader goes on with it.
-    Resume = "resume",
-    /// The proposer takes the proposal back.
-    Withdraw = "withdraw",
-    /// Humans are asked.
-    Escalate = "escalate",
-    /// What a human decides.
-    HumanDecision = "human-decision",
-    /// A participant did what was decided.
-    Executed = "executed",
-    /// A participant could not do it.
-    Failed = "failed",
+    /// The messages of a round; the first opens one.
+    ConsensusVerb, "consensus" {
+        /// A decision is put to participants.
+        Propose = "propose",
+        /// The leader opens the round.
+        VoteRequest = "vote-request",
+        /// A participant takes part, under this leader and these weights.
+        Ready = "ready",
+        /// What a participant says to the proposal, or a commitment to it.
+        Vote = "vote",
+        /// What a commitment stood for.
+        Reveal = "reveal",
+        /// The leader's signal: it is done.
+        Commit = "commit",
+        /// The leader's signal: it is not done.
+        Abort = "abort",
+        /// The leader suspends the round.
+        Suspend = "suspend",
+        /// The leader goes on with it.
+        Resume = "resume",
+        /// The proposer takes the proposal back.
+        Withdraw = "withdraw",
+        /// Humans are asked.
+        Escalate = "escalate",
+        /// What a human decides.
+        HumanDecision = "human-decision",
+        /// A participant did what was decided.
+        Executed = "executed",
+        /// A participant could not do it.
+        Failed = "failed",
+    }
 }
 
 impl ConsensusVerb {
-    /// The verb of that message type, if it is one of a round.
-    pub fn of(message_type: &MessageType) -> Option<ConsensusVerb> {
-        match message_type {
-            MessageType::Custom(custom) => ConsensusVerb::named(custom),
-            MessageType::Core(_) => None,
+    /// The `typ` of the signature inside its payload (machines.md section 7).
+    pub const fn jws_type(self) -> &'static str {
+        match self {
+            ConsensusVerb::Propose => "x811-propose+jws",
+            ConsensusVerb::VoteRequest => "x811-vote-request+jws",
+            ConsensusVerb::Ready => "x811-ready+jws",
+            ConsensusVerb::Vote => "x811-vote+jws",
+            ConsensusVerb::Reveal => "x811-reveal+jws",
+            ConsensusVerb::Commit => "x811-commit+jws",
+            ConsensusVerb::Abort => "x811-abort+jws",
+            ConsensusVerb::Suspend => "x811-suspend+jws",
+            ConsensusVerb::Resume => "x811-resume+jws",
+            ConsensusVerb::Withdraw => "x811-withdraw+jws",
+            ConsensusVerb::Escalate => "x811-escalate+jws",
+            ConsensusVerb::HumanDecision => "x811-human-decision+jws",
+            ConsensusVerb::Executed => "x811-executed+jws",
+            ConsensusVerb::Failed => "x811-failed+jws",
         }
-    }
-
-    fn named(custom: &CustomType) -> Option<ConsensusVerb> {
-        if custom.namespace() != NAMESPACE {
-            return None;
-        }
-        ConsensusVerb::ALL
-            .into_iter()
-            .find(|verb| verb.as_str() == custom.as_str())
-    }
-}
-
-impl fmt::Display for ConsensusVerb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::UnknownWord;
 use super::member::{
@@ -19,17 +20,14 @@ use crate::payload::content_type::is_content_type;
 use crate::refusal::Refusal;
 
 /// Facts of a REQUEST (AE-40 to AE-48).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestFacts {
     /// How the initiator's software treats an OFFER.
     pub acceptance_policy: AcceptancePolicy,
     /// The agreement that it is made under; only under rules 2.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub agreement_id: Option<AgreementId>,
     /// Execution time the initiator allows, seconds, at least 1.
     #[serde(deserialize_with = "positive_integer")]
@@ -39,11 +37,7 @@ pub struct RequestFacts {
     /// The most the initiator pays, fee included.
     pub max_budget: MicroUsdc,
     /// The contract that it opens an interaction of; only under rules 2.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub negotiation_id: Option<ContractId>,
     /// SHA-256 of the payload's RFC 8785 form.
     pub payload_hash: Digest,
@@ -51,11 +45,7 @@ pub struct RequestFacts {
     #[serde(deserialize_with = "task_type")]
     pub task_type: String,
     /// Up to here policy `threshold` accepts by itself; absent counts as zero (AX-13).
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub threshold_amount: Option<MicroUsdc>,
 }
 
@@ -76,15 +66,12 @@ impl RequestFacts {
 }
 
 /// Facts of an OFFER (AE-49 to AE-56). The fee and the total are exact (AX-4).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OfferFacts {
     /// SHA-256 of the RFC 8785 form of `deliverables`; absent under rules 1.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub deliverables_hash: Option<Digest>,
     /// Execution time the provider expects, seconds, at least 1.
     #[serde(deserialize_with = "positive_integer")]
@@ -95,11 +82,7 @@ pub struct OfferFacts {
     /// SHA-256 of the payload's RFC 8785 form: the `offer_hash` of an ACCEPT (AE-57).
     pub payload_hash: Digest,
     /// The account to pay, if the offer names one.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub payment_address: Option<EvmAddress>,
     /// What the provider gets.
     pub price: MicroUsdc,
@@ -181,15 +164,12 @@ pub struct RejectFacts {
 }
 
 /// Facts of a RESULT (AE-59, AE-60).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResultFacts {
     /// Whether the inline content has the stated hash; absent for content by URL.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub content_matches: Option<bool>,
     /// MIME type of the content; at most 128 characters.
     #[serde(deserialize_with = "content_type")]
@@ -203,11 +183,7 @@ pub struct ResultFacts {
     /// SHA-256 of the content, as the provider states it (AX-19).
     pub result_hash: Digest,
     /// Size of the content in bytes, if the provider states it.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub result_size: Option<u64>,
 }
 
@@ -223,15 +199,12 @@ impl ResultFacts {
 }
 
 /// Facts of a VERIFY (AE-61 to AE-63).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyFacts {
     /// Why not; present exactly when `verified` is false.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub dispute_code: Option<DisputeCode>,
     /// The OFFER of the interaction.
     pub offer_id: EnvelopeId,
@@ -255,6 +228,7 @@ impl VerifyFacts {
 }
 
 /// Facts of a PAYMENT (AE-64, AE-65).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaymentFacts {
@@ -262,18 +236,10 @@ pub struct PaymentFacts {
     pub amount: MicroUsdc,
     /// The nonce of the EIP-3009 authorization that the transfer was made under, when the payment
     /// rests on it.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub authorization_nonce: Option<Digest>,
     /// A second transaction that moved the fee, if it is another than `tx_hash`.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub fee_tx_hash: Option<TxHash>,
     /// Name of the settlement network; 1 to 32 of `[a-z0-9-]`.
     #[serde(deserialize_with = "network")]
@@ -313,17 +279,14 @@ impl PaymentFacts {
 }
 
 /// Facts of an ERROR (AE-66).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorFacts {
     /// The code of the registry.
     pub code: Code,
     /// The envelope that caused the error, if it is named.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub related_message_id: Option<EnvelopeId>,
 }
 words! {

@@ -6,78 +6,30 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_with::{DeserializeFromStr, SerializeDisplay};
+use serde_with::{DeserializeFromStr, SerializeDisplay, skip_serializing_none};
 
 use super::UnknownWord;
 use super::member::{given, given_integer, is_task_type};
 use crate::did::Did;
 use crate::digest::Digest;
-use crate::envelope::{CustomType, MessageType};
 use crate::id::{ContractId, EnvelopeId};
 use crate::money::MicroUsdc;
 use crate::refusal::Refusal;
 use crate::time::TimestampMs;
 
-/// The namespace of the machine's messages.
-const NAMESPACE: &str = "negotiation";
-
-/// The messages of a negotiation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NegotiationVerb {
-    /// The first terms.
-    Offer,
-    /// Other terms.
-    Counter,
-    /// The last terms are agreed on.
-    Accept,
-    /// No agreement.
-    Reject,
-    /// The author of the last terms takes them back (XX-2).
-    Withdraw,
-}
-
-impl NegotiationVerb {
-    /// All five.
-    pub const ALL: [NegotiationVerb; 5] = [
-        NegotiationVerb::Offer,
-        NegotiationVerb::Counter,
-        NegotiationVerb::Accept,
-        NegotiationVerb::Reject,
-        NegotiationVerb::Withdraw,
-    ];
-
-    /// The envelope's `type`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            NegotiationVerb::Offer => "x811.negotiation/offer",
-            NegotiationVerb::Counter => "x811.negotiation/counter",
-            NegotiationVerb::Accept => "x811.negotiation/accept",
-            NegotiationVerb::Reject => "x811.negotiation/reject",
-            NegotiationVerb::Withdraw => "x811.negotiation/withdraw",
-        }
-    }
-
-    /// The verb of that message type, if it is one of a negotiation.
-    pub fn of(message_type: &MessageType) -> Option<NegotiationVerb> {
-        match message_type {
-            MessageType::Custom(custom) => NegotiationVerb::named(custom),
-            MessageType::Core(_) => None,
-        }
-    }
-
-    fn named(custom: &CustomType) -> Option<NegotiationVerb> {
-        if custom.namespace() != NAMESPACE {
-            return None;
-        }
-        NegotiationVerb::ALL
-            .into_iter()
-            .find(|verb| verb.as_str() == custom.as_str())
-    }
-}
-
-impl fmt::Display for NegotiationVerb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+verbs! {
+    /// The messages of a negotiation.
+    NegotiationVerb, "negotiation" {
+        /// The first terms.
+        Offer = "offer",
+        /// Other terms.
+        Counter = "counter",
+        /// The last terms are agreed on.
+        Accept = "accept",
+        /// No agreement.
+        Reject = "reject",
+        /// The author of the last terms takes them back (XX-2).
+        Withdraw = "withdraw",
     }
 }
 
@@ -134,44 +86,29 @@ impl FromStr for Currency {
 pub struct NotACurrency;
 
 /// What of some terms decides.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TermsFacts {
     /// How much, in micro-USDC; only where the currency is USDC.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub amount: Option<MicroUsdc>,
     /// What the amount is.
     pub amount_of: AmountOf,
     /// In what.
     pub currency: Currency,
     /// Execution time, seconds, at least 1, if it was agreed on.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub deadline_s: Option<u64>,
     /// SHA-256 of the RFC 8785 form of `deliverables`, if they were agreed on.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub deliverables_hash: Option<Digest>,
     /// Who is paid.
     pub payee: Did,
     /// Who pays.
     pub payer: Did,
     /// The capability, if it was agreed on; 1 to 128 characters.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub task_type: Option<String>,
     /// SHA-256 of the RFC 8785 form of all terms, unknown members included.
     pub terms_hash: Digest,
@@ -250,53 +187,35 @@ fn payable(total: MicroUsdc) -> Result<(), Refusal> {
 }
 
 /// Facts of an offer: the first terms.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContractOffer {
     /// From this moment on the terms cannot be accepted any more (XX-3).
     pub expires_at_ms: TimestampMs,
     /// The most turns, if the offer names it; at least 1.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub max_turns: Option<u64>,
     /// SHA-256 of `message`, if there is one.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub message_hash: Option<Digest>,
     /// The negotiation before, as the sender says; not followed.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub parent: Option<ContractId>,
     /// The terms.
     pub terms: TermsFacts,
 }
 
 /// Facts of a counter: other terms.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContractCounter {
     /// From this moment on the terms cannot be accepted any more; absent: as the step before.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub expires_at_ms: Option<TimestampMs>,
     /// SHA-256 of `message`, if there is one.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub message_hash: Option<Digest>,
     /// The negotiation.
     pub negotiation_id: ContractId,
@@ -319,15 +238,12 @@ pub struct ContractAccept {
 }
 
 /// Facts of a reject and of a withdraw.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepRefusal {
     /// SHA-256 of `message`, if there is one.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub message_hash: Option<Digest>,
     /// The negotiation.
     pub negotiation_id: ContractId,

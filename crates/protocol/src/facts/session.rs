@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::UnknownWord;
 use super::capability::{in_order, malformed};
@@ -30,65 +31,39 @@ words! {
 }
 
 /// What use of a capability is held to; absent members are no limit.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsageLimits {
     /// The most bytes of one REQUEST's body.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub max_request_bytes: Option<u64>,
     /// The most REQUESTs in all.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub max_requests: Option<u64>,
     /// The most REQUESTs in a minute, counted from the start of the revision.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub requests_per_minute: Option<u64>,
 }
 
 /// What of the terms of a session decides.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionTerms {
     /// Hash of `data_handling`, if there is one.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub data_handling_hash: Option<Digest>,
     /// For how long, in seconds, from the second signature on; at least 1.
     pub duration_s: u64,
     /// As in [`UsageLimits`].
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub max_request_bytes: Option<u64>,
     /// As in [`UsageLimits`].
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub max_requests: Option<u64>,
     /// As in [`UsageLimits`].
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub requests_per_minute: Option<u64>,
     /// SHA-256 of the RFC 8785 form of all terms, unknown members included.
     pub terms_hash: Digest,
@@ -119,33 +94,22 @@ impl SessionTerms {
 }
 
 /// Facts of a request: what a session is about.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionRequest {
     /// The agreement to negotiate again, if one is.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub agreement_id: Option<AgreementId>,
     /// SHA-256 of the RFC 8785 form of `parameters`.
     pub parameters_hash: Digest,
     /// The versions that the initiator speaks.
     pub protocol: VersionRange,
     /// Why it is negotiated again; there with `agreement_id`.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub reason: Option<RenewalReason>,
     /// The revision that is in force; there with `agreement_id`.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub revision: Option<u64>,
     /// The type of the capability.
     #[serde(rename = "type")]
@@ -169,15 +133,12 @@ impl SessionRequest {
 }
 
 /// Facts of a response.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionResponse {
     /// How long the session lives from here, if the target says so.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub lifetime_ms: Option<u64>,
     /// The session.
     pub session_id: SessionId,

@@ -48,3 +48,46 @@ macro_rules! words {
         }
     };
 }
+
+/// The messages of a machine: one type of envelope per variant, read back exactly.
+macro_rules! verbs {
+    ($(#[$doc:meta])* $name:ident, $namespace:literal {
+        $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $name {
+            /// All of them, in the specification's order.
+            pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
+
+            /// The envelope's `type`.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!("x811.", $namespace, "/", $text),)+
+                }
+            }
+
+            /// The verb of that message type, if it is one of these.
+            pub fn of(message_type: &$crate::envelope::MessageType) -> Option<Self> {
+                let $crate::envelope::MessageType::Custom(custom) = message_type else {
+                    return None;
+                };
+                if custom.namespace() != $namespace {
+                    return None;
+                }
+                let mut verbs = Self::ALL.into_iter();
+                verbs.find(|verb| verb.as_str() == custom.as_str())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(self.as_str())
+            }
+        }
+    };
+}

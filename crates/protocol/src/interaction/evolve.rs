@@ -131,20 +131,8 @@ struct Step<'a> {
 
 impl Step<'_> {
     fn illegal(&self, why: &'static str) -> Illegal {
-        Illegal {
-            position: self.recorded.position,
-            state: self.name.map_or("none", StateName::as_str),
-            event: self.recorded.event.type_name(),
-            why,
-        }
-    }
-
-    fn record_ref(&self, accepted: &EnvelopeAccepted) -> RecordRef {
-        RecordRef {
-            envelope: accepted.envelope.id,
-            position: self.recorded.position,
-            hash: self.recorded.hash,
-        }
+        let state = self.name.map_or("none", StateName::as_str);
+        self.recorded.illegal(state, why)
     }
 
     fn deadline(&self, accepted: &EnvelopeAccepted) -> Result<TimestampMs, Illegal> {
@@ -185,13 +173,13 @@ impl Step<'_> {
                 provider: accepted.envelope.to,
                 max_budget: *max_budget,
                 parameters: parameters.clone(),
-                record: self.record_ref(accepted),
+                record: self.recorded.record_ref(accepted),
             },
         })
     }
 
     fn message(&self, state: State, accepted: &EnvelopeAccepted) -> Result<State, Illegal> {
-        let record = self.record_ref(accepted);
+        let record = self.recorded.record_ref(accepted);
         match (state, &accepted.facts) {
             (state, Facts::Error(_)) if !state.name().is_terminal() => Ok(state),
             (State::Pending { opening, .. }, Facts::Offer(offer)) => {
@@ -283,7 +271,7 @@ impl Step<'_> {
                 protocol_fee: offer.protocol_fee,
                 total: offer.total_cost,
                 payee,
-                record: self.record_ref(accepted),
+                record: self.recorded.record_ref(accepted),
             },
         })
     }

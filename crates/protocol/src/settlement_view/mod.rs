@@ -28,8 +28,10 @@ use crate::kernel::Recorded;
 use crate::money::MicroUsdc;
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Where the money of one interaction is.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettlementView {
     /// Which interaction.
@@ -37,7 +39,6 @@ pub struct SettlementView {
     /// Its state.
     pub state: StateName,
     /// The contract it was opened by, if it was by one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<AgreedContract>,
     /// Whether the provider has its money.
     pub paid: Paid,
@@ -51,13 +52,11 @@ pub struct SettlementView {
     #[serde(flatten)]
     pub live: Live,
     /// Name of the network it is paid on; absent before a PAYMENT.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
     /// Who has to be paid; absent before an OFFER.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "checksummed")]
+    #[serde(default, with = "checksummed")]
     pub payee: Option<EvmAddress>,
     /// What has to be paid in all; absent before an OFFER.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_micro_usdc: Option<MicroUsdc>,
     /// What the claimed transfers add up to, reversed ones left out.
     pub paid_micro_usdc: MicroUsdc,
@@ -72,7 +71,6 @@ pub struct SettlementView {
     /// At so many the interaction is disputed.
     pub failures_to_dispute: u64,
     /// The record that says it is paid.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
     /// Place in the log of the interaction's last record.
     pub last_position: u64,
@@ -94,6 +92,7 @@ impl SettlementView {
 }
 
 /// One transaction that was named as payment.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transaction {
     /// Which.
@@ -101,13 +100,10 @@ pub struct Transaction {
     /// How it stands.
     pub standing: TransactionStanding,
     /// The block it is in, as far as the ledger knows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_number: Option<u64>,
     /// Blocks from that one to the newest that is known, both included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u64>,
     /// What its transfers from the payer to payee or treasury add up to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount_micro_usdc: Option<MicroUsdc>,
     /// Configured labels of the endpoints that agreed on it, once there is evidence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

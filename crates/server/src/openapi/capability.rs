@@ -121,7 +121,7 @@ pub(crate) struct CapabilityHistoryAnswer {
     agreement: Option<String>,
     /// In order.
     #[schema(max_items = 200)]
-    records: Vec<super::schema::HistoryRecord>,
+    records: Vec<crate::stored::HistoryRecord>,
     /// The `after_seq` to go on with, while there are more.
     #[schema(nullable = false)]
     next: Option<u64>,

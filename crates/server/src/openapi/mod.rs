@@ -26,9 +26,11 @@ use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::MethodRouter;
-use utoipa::__dev::Tags;
-use utoipa::OpenApi;
+use utoipa::__dev::{SchemaReferences, Tags};
+use utoipa::openapi::RefOr;
 use utoipa::openapi::path::Paths;
+use utoipa::openapi::schema::Schema;
+use utoipa::{OpenApi, openapi};
 use utoipa_swagger_ui::SwaggerUi;
 
 /// Where the description is served.
@@ -57,103 +59,20 @@ const PAGE: &str = "/docs";
         (name = "ledger", description = "Who this ledger is, and its keys"),
         (name = "operations", description = "Whether it runs and takes messages"),
     ),
-    components(schemas(
-        capability::AgreementsAnswer,
-        capability::CapabilitiesInForce,
-        capability::CapabilityHistoryAnswer,
-        capability::CapabilitySubjectAnswer,
-        round::EscalationAnswer,
-        round::EscalationsAnswer,
-        round::RoundAnswer,
-        round::RoundHistoryAnswer,
-        round::RoundsAnswer,
-        round::TraceAnswer,
-        capability::ConductAnswer,
-        capability::DescriptorAnswer,
-        capability::JwsAnswer,
-        capability::JwsSignatureShown,
-        capability::LiftedAnswer,
-        capability::SessionsAnswer,
-        discovery::DeactivatedAgent,
-        discovery::RegisteredAgent,
-        discovery::SdkDeactivation,
-        discovery::SdkCard,
-        discovery::SdkRegistration,
-        discovery::AgentCard,
-        discovery::AgentFound,
-        discovery::AgentsAnswer,
-        discovery::PresenceAnswer,
-        discovery::TrustAnswer,
-        discovery::TrustMembers,
-        negotiation::ContractsInForce,
-        negotiation::ListedNegotiation,
-        negotiation::NegotiationAnswer,
-        negotiation::NegotiationHistoryAnswer,
-        negotiation::NegotiationsAnswer,
-        schema::AcceptedAnswer,
-        schema::AcknowledgedAnswer,
-        schema::AgentAnswer,
-        schema::AgentKeysAnswer,
-        schema::AnyUuid,
-        schema::Binary,
-        schema::CapturedEnvelope,
-        schema::Decimal,
-        payloads::Payload,
-        schema::DidDocument,
-        schema::DidText,
-        schema::ErrorPayload,
-        schema::ErasedAnswer,
-        schema::EthereumAddress,
-        schema::FoundAnswer,
-        schema::HealthAnswer,
-        schema::HexHash,
-        schema::HistoryAnswer,
-        schema::HistoryRecord,
-        schema::InboxAnswer,
-        schema::InboxMessage,
-        schema::InteractionAnswer,
-        schema::KeysAnswer,
-        schema::KeysRotation,
-        schema::KeysInForce,
-        schema::LedgerAnswer,
-        schema::LedgerNetwork,
-        readiness::LogCheckAnswer,
-        readiness::NetworkSight,
-        readiness::EndpointSight,
-        readiness::ReadyAnswer,
-        schema::ReceiptAnswer,
-        schema::ReceiptEnd,
-        schema::RefreshAnswer,
-        schema::ReceiptEnvelope,
-        schema::ReceiptRecord,
-        schema::RegisteredKey,
-        schema::RegisteredWallet,
-        settlement::SettlementAnswer,
-        settlement::NextKind,
-        settlement::SettlementBlock,
-        settlement::SettlementClaim,
-        settlement::SettlementClock,
-        settlement::SettlementContract,
-        settlement::SettlementDue,
-        settlement::SettlementNext,
-        settlement::SettlementProof,
-        settlement::SettlementRules,
-        settlement::SettlementStanding,
-        settlement::SettlementTransaction,
-        settlement::SettlementTransactionStanding,
-        settlement::StandingKind,
-        schema::SubmittedMessage,
-        schema::TokenAnswer,
-        schema::Uuid,
-        schema::WindowsInForce,
-    ))
+    components(schemas(schema::ErrorPayload)),
 )]
 struct Description;
+
+/// What the attribute on a handler says of its operation, with the schemas that it names.
+pub(crate) trait Described: utoipa::Path + Tags<'static> + SchemaReferences {}
+
+impl<T: utoipa::Path + Tags<'static> + SchemaReferences> Described for T {}
 
 /// Routes, and what is said of them.
 pub(crate) struct Routes<S> {
     router: Router<S>,
     paths: Paths,
+    schemas: Vec<(String, RefOr<Schema>)>,
 }
 
 impl<S: Clone + Send + Sync + 'static> Routes<S> {
@@ -162,11 +81,12 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         Routes {
             router: Router::new(),
             paths: Paths::new(),
+            schemas: Vec::new(),
         }
     }
 
     /// Adds the operation that `P` describes; `handler` serves it.
-    pub(crate) fn add<P: utoipa::Path + Tags<'static>>(mut self, handler: MethodRouter<S>) -> Self {
+    pub(crate) fn add<P: Described>(mut self, handler: MethodRouter<S>) -> Self {
         let path = P::path();
         self.router = self.router.route(&path, handler);
         self.describe::<P>(path);
@@ -175,10 +95,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
 
     /// The same for an operation whose last parameter is a path of several parts, which OpenAPI
     /// has no word for.
-    pub(crate) fn add_below<P: utoipa::Path + Tags<'static>>(
-        mut self,
-        handler: MethodRouter<S>,
-    ) -> Self {
+    pub(crate) fn add_below<P: Described>(mut self, handler: MethodRouter<S>) -> Self {
         let path = P::path();
         let below = path.rfind('{').map_or_else(
             || path.clone(),
@@ -189,20 +106,31 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         self
     }
 
-    fn describe<P: utoipa::Path + Tags<'static>>(&mut self, path: String) {
+    fn describe<P: Described>(&mut self, path: String) {
         let mut operation = P::operation();
         // What the macro says of tags it leaves to who collects operations.
         let tags = P::tags().into_iter().map(str::to_owned);
         operation.tags = Some(tags.collect());
         self.paths.add_path_operation(path, P::methods(), operation);
+        P::schemas(&mut self.schemas);
     }
 
     /// The routes, with their description and its page.
     pub(crate) fn described(self) -> Router<S> {
+        let (router, description) = self.apart();
+        let page: Router<S> = SwaggerUi::new(PAGE).url(DESCRIPTION, description).into();
+        router.merge(page.layer(map_response(with_policy)))
+    }
+
+    fn apart(self) -> (Router<S>, openapi::OpenApi) {
         let mut description = Description::openapi();
         description.paths = self.paths;
-        let page: Router<S> = SwaggerUi::new(PAGE).url(DESCRIPTION, description).into();
-        self.router.merge(page.layer(map_response(with_policy)))
+        let schemas = &mut description.components.get_or_insert_default().schemas;
+        for (name, schema) in self.schemas {
+            // What a modifier put there is not the macro's.
+            schemas.entry(name).or_insert(schema);
+        }
+        (self.router, description)
     }
 }
 
@@ -221,13 +149,19 @@ async fn with_policy(mut answer: Response) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::routes;
     use serde_json::Value;
+    use x811_ledger::clock::SystemClock;
+
+    fn description() -> Value {
+        let (_, description) = routes::all::<SystemClock>().apart();
+        serde_json::to_value(description).unwrap()
+    }
 
     /// Every `$ref` of the description leads to a schema.
     #[test]
     fn no_reference_dangles() {
-        let description = serde_json::to_value(Description::openapi()).unwrap();
+        let description = description();
         let mut references = Vec::new();
         collect(&description, &mut references);
         assert!(!references.is_empty());
@@ -239,7 +173,7 @@ mod tests {
 
     #[test]
     fn it_is_openapi_3_1() {
-        let description = serde_json::to_value(Description::openapi()).unwrap();
+        let description = description();
         assert_eq!(description["openapi"], "3.1.0");
         assert_eq!(description["info"]["version"], env!("CARGO_PKG_VERSION"));
     }

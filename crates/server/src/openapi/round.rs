@@ -77,7 +77,7 @@ pub(crate) struct RoundHistoryAnswer {
     round: String,
     /// In order.
     #[schema(max_items = 200)]
-    records: Vec<super::schema::HistoryRecord>,
+    records: Vec<crate::stored::HistoryRecord>,
     /// The `after_seq` to go on with, while there are more.
     #[schema(nullable = false)]
     next: Option<u64>,

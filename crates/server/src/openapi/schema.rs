@@ -8,6 +8,7 @@
 )]
 
 use super::payloads;
+use crate::stored::HistoryRecord;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -301,26 +302,6 @@ pub(crate) struct InboxMessage {
     envelope: CapturedEnvelope,
 }
 
-/// How far an agent has dealt with its feed; without members before the first message.
-#[derive(ToSchema)]
-pub(crate) struct AcknowledgedAnswer {
-    /// The cursor behind it.
-    #[schema(nullable = false)]
-    through: Option<String>,
-    /// Place in the log of the last message that is dealt with.
-    #[schema(nullable = false)]
-    position: Option<u64>,
-}
-
-/// A short-lived token.
-#[derive(ToSchema)]
-pub(crate) struct TokenAnswer {
-    /// For the `token` of a stream's query, or behind `Bearer` in the `Authorization` header.
-    token: String,
-    /// ms since the Unix epoch.
-    expires_at_ms: u64,
-}
-
 /// How an interaction stands.
 #[derive(ToSchema)]
 pub(crate) struct InteractionAnswer {
@@ -367,23 +348,6 @@ pub(crate) struct HistoryAnswer {
     /// The `after_seq` to go on with, while there are more.
     #[schema(nullable = false)]
     next: Option<u64>,
-}
-
-/// One record.
-#[derive(ToSchema)]
-pub(crate) struct HistoryRecord {
-    /// Place in the log.
-    position: u64,
-    /// SHA-256(0x00 ‖ leaf).
-    #[schema(value_type = HexHash)]
-    record_hash: String,
-    /// ms since the Unix epoch.
-    recorded_at_ms: u64,
-    /// Place in its stream.
-    stream_seq: u64,
-    /// The leaf as it is stored.
-    #[schema(value_type = Object)]
-    leaf: Map<String, Value>,
 }
 
 /// Who this ledger is and what it decides on.

@@ -9,28 +9,35 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked};
 use crate::openapi::Refused;
-use crate::openapi::schema::{AcknowledgedAnswer, Uuid};
+use crate::openapi::schema::Uuid;
 use crate::signed_read::{ReadRefusal, SignedBy};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
 use x811_ledger::clock::Clock;
 use x811_store::FeedAck;
 
 /// What has to be said.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Question {
+    /// The cursor of the last message that was dealt with
     through: String,
 }
 
-/// Through where everything is acknowledged now; without a member before the first message.
-#[derive(Serialize)]
-pub(super) struct Acknowledged {
+/// How far an agent has dealt with its feed; without members before the first message.
+#[derive(Serialize, ToSchema)]
+pub(super) struct AcknowledgedAnswer {
+    /// The cursor behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     through: Option<String>,
+    /// Place in the log of the last message that is dealt with.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     position: Option<u64>,
 }
 
@@ -41,14 +48,7 @@ pub(super) struct Acknowledged {
     path = "/api/v1/messages/{uuid}/ack",
     operation_id = "acknowledgeMessages",
     tag = "messages",
-    params(
-        ("uuid" = Uuid, Path, description = "UUID of the recipient's DID"),
-        (
-            "through" = String,
-            Query,
-            description = "The cursor of the last message that was dealt with"
-        ),
-    ),
+    params(("uuid" = Uuid, Path, description = "UUID of the recipient's DID"), Question),
     responses(
         (status = 200, description = "What is acknowledged now", body = AcknowledgedAnswer),
         Refused,
@@ -60,7 +60,7 @@ pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     AgentOf(recipient): AgentOf,
     Asked(question): Asked<Question>,
-) -> Result<Json<Acknowledged>, ReadRefusal> {
+) -> Result<Json<AcknowledgedAnswer>, ReadRefusal> {
     if key_id.did != recipient {
         return Err(ApiError::not_the_recipient().into());
     }
@@ -83,7 +83,7 @@ pub(super) async fn handle<C: Clock>(
         }
         None => app.feeds.acks.through(recipient).await,
     };
-    Ok(Json(Acknowledged {
+    Ok(Json(AcknowledgedAnswer {
         through: through.map(|position| Cursor::behind(recipient, position).to_string()),
         position: through,
     }))

@@ -12,14 +12,18 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_protocol::trust::TrustCounters;
 
 /// What may be asked.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Question {
+    /// Position of a record; the last one without it
+    #[param(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     as_of: Option<Bounded<0, MAX_INTEGER>>,
 }
 
@@ -30,15 +34,7 @@ pub(super) struct Question {
     path = "/api/v1/agents/{uuid}/trust",
     operation_id = "readTrust",
     tag = "agents",
-    params(
-        ("uuid" = Uuid, Path, description = "UUID of the agent's DID"),
-        (
-            "as_of" = Option<u64>,
-            Query,
-            maximum = 9_007_199_254_740_991_u64,
-            description = "Position of a record; the last one without it"
-        ),
-    ),
+    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID"), Question),
     responses((status = 200, description = "What it has earned", body = TrustAnswer), Refused),
 )]
 pub(super) async fn handle<C: Clock>(

@@ -14,6 +14,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use utoipa::IntoParams;
 use x811_ledger::agent::Status;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
@@ -34,20 +35,36 @@ const DEFAULT_AGENTS: u64 = 20;
 const MAX_LOOKED_AT: usize = 1_000;
 
 /// What may be asked.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Question {
+    /// Who offers this task type
     capability: Option<String>,
+    /// Whose descriptor has a capability of this type, such as tool.api
     #[serde(rename = "type")]
     advertised: Option<String>,
+    /// Whose descriptor supports this version; with `type`, of that type
+    #[param(value_type = Option<String>, pattern = r"^(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})$")]
     version: Option<Version>,
+    /// Whose score is at least this; 0.5 is a new agent's
+    #[param(value_type = Option<String>, pattern = r"^(0(\.[0-9]{1,2})?|1(\.0{1,2})?)$")]
     trust_min: Option<Hundredths>,
+    /// Who is so now, as far as this server knows
+    #[param(value_type = Option<String>, pattern = "^(online|busy|offline|unknown)$")]
     availability: Option<Availability>,
+    /// The `next` of the page before
+    #[param(value_type = Option<u64>, maximum = 9_007_199_254_740_991_u64)]
     after: Option<Bounded<0, MAX_INTEGER>>,
+    /// How many at most; 20 without it
+    #[param(value_type = Option<u64>, minimum = 1, maximum = 100)]
     limit: Option<Bounded<1, MAX_AGENTS>>,
-    /// `active`, and nobody else is listed.
+    /// `active`: nobody else is listed
+    #[param(value_type = Option<String>, pattern = "^active$")]
     #[serde(rename = "status")]
     _status: Option<ActiveAlone>,
+    /// How many to step over; `after` is stable, this is not
+    #[param(value_type = Option<u64>, maximum = 1_000)]
     offset: Option<Bounded<0, MAX_OFFSET>>,
 }
 
@@ -88,57 +105,7 @@ impl<'de> Deserialize<'de> for Hundredths {
     path = "/api/v1/agents",
     operation_id = "findAgents",
     tag = "agents",
-    params(
-        ("capability" = Option<String>, Query, description = "Who offers this task type"),
-        (
-            "type" = Option<String>,
-            Query,
-            description = "Whose descriptor has a capability of this type, such as tool.api"
-        ),
-        (
-            "version" = Option<String>,
-            Query,
-            pattern = r"^(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})\.(0|[1-9][0-9]{0,4})$",
-            description = "Whose descriptor supports this version; with `type`, of that type"
-        ),
-        (
-            "trust_min" = Option<String>,
-            Query,
-            pattern = r"^(0(\.[0-9]{1,2})?|1(\.0{1,2})?)$",
-            description = "Whose score is at least this; 0.5 is a new agent's"
-        ),
-        (
-            "availability" = Option<String>,
-            Query,
-            pattern = "^(online|busy|offline|unknown)$",
-            description = "Who is so now, as far as this server knows"
-        ),
-        (
-            "after" = Option<u64>,
-            Query,
-            maximum = 9_007_199_254_740_991_u64,
-            description = "The `next` of the page before"
-        ),
-        (
-            "limit" = Option<u64>,
-            Query,
-            minimum = 1,
-            maximum = 100,
-            description = "How many at most; 20 without it"
-        ),
-        (
-            "status" = Option<String>,
-            Query,
-            pattern = "^active$",
-            description = "`active`: nobody else is listed"
-        ),
-        (
-            "offset" = Option<u64>,
-            Query,
-            maximum = 1_000,
-            description = "How many to step over; `after` is stable, this is not"
-        ),
-    ),
+    params(Question),
     responses((status = 200, description = "In order of registration", body = AgentsAnswer), Refused),
 )]
 pub(super) async fn handle<C: Clock>(

@@ -3,7 +3,7 @@
 //! Two signatures prove consent. That the agreement came into force, and whether it still is, is proven by
 //! its bundle alone.
 
-use super::capability_subject::readable;
+use super::subject::readable;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER};

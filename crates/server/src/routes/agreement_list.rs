@@ -1,10 +1,9 @@
 //! `GET /api/v1/agreements`: those of an agent, in order of id; with `as_of` those that were in force as of
 //! some record, and which revision ("active between A and B for T as of N", capability.md).
 
-use super::capability_list::behind;
-use super::capability_subject::shown;
 use super::interaction::await_rows;
-use super::listing::{MAX_ROWS, most, party, whose};
+use super::listing::{MAX_ROWS, behind, most, page, party, whose};
+use super::subject::shown;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER};
@@ -18,12 +17,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
-use x811_ledger::port::ReadModel as _;
 use x811_ledger::row::SubjectRow;
 use x811_protocol::did::Did;
-
-/// Most rows that one request looks at; the next one goes on behind them.
-const MAX_SCANNED: usize = 1_000;
 
 /// What may be asked.
 #[derive(Deserialize, IntoParams)]
@@ -122,39 +117,15 @@ pub(super) async fn handle<C: Clock>(
 ) -> Result<Json<Value>, ReadRefusal> {
     let member = whose(&reader, question.party.as_deref().map(party).transpose()?)?;
     let filter = Filter::of(&question)?;
-    let mut after = question.after.as_deref().map(behind).transpose()?;
+    let after = question.after.as_deref().map(behind).transpose()?;
     let due = question
         .min_position
         .map(|position| position.0)
         .max(filter.as_of);
     await_rows(&app, due.map(Bounded)).await?;
-    let limit = most(question.limit);
-    let mut found = Vec::new();
-    let mut scanned = 0;
-    let has_more = loop {
-        let rows = app.ledger.read_model();
-        let rows = rows.subjects("agreement", member, after.as_deref(), limit + 1);
-        let rows = rows.await?;
-        let is_last = rows.len() <= limit;
-        for row in &rows {
-            if found.len() == limit {
-                break;
-            }
-            scanned += 1;
-            after = Some(row.subject.public_id());
-            found.extend(filter.shown(row));
-        }
-        let is_full = found.len() == limit || scanned >= MAX_SCANNED;
-        let has_left = rows.last().map(|row| row.subject.public_id()) != after;
-        if is_full || is_last {
-            break !is_last || has_left;
-        }
-    };
-    let mut answer = json!({ "agreements": found });
-    if let Some(next) = after.filter(|_| has_more) {
-        answer["next"] = next.into();
-    }
-    Ok(Json(answer))
+    let place = (after, most(question.limit));
+    let of = ("agreement", "agreements");
+    page(&app, of, member, place, |row| filter.shown(row)).await
 }
 
 #[cfg(test)]

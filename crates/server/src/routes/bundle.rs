@@ -1,12 +1,15 @@
-//! `GET /api/v1/interactions/{id}/bundle`: the interaction and every stream that it rests on, in one
-//! file that is audited offline.
+//! `GET /api/v1/…/bundle`: a subject and every stream that it rests on, in one file that is audited offline.
+//!
+//! It is made while it is sent: one that was cut off has no trailer.
 
-use super::interaction::readable;
+use super::capabilities::in_force;
 use super::log_checkpoint::TEXT;
-use super::round_readers::still_open;
+use super::round_readers::{may_read_votes, still_open};
+use super::subject::readable;
+use super::{interaction, negotiation, round_readers};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::Named;
+use crate::extract::{AgentOf, Named};
 use crate::limits::Client;
 use crate::openapi::Refused;
 use crate::openapi::schema::Uuid;
@@ -15,7 +18,7 @@ use crate::streamed::WHOLE_BYTES;
 use crate::unread;
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
@@ -23,8 +26,19 @@ use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::export::{BundleError, SubjectBundle};
 use x811_ledger::port::ReadModel as _;
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{AgreementId, InteractionId, RoundId, SessionId};
 use x811_protocol::stream::Subject;
+
+/// The bundle, to be kept byte for byte: `x811 audit` checks it
+#[derive(utoipa::IntoResponses)]
+#[response(status = 200, content_type = "text/plain")]
+pub(super) struct BundleFile(
+    #[expect(
+        dead_code,
+        reason = "described, never made: it is made while it is sent"
+    )]
+    String,
+);
 
 /// 200, or 404, also to those who are no party to it. Waits a moment for a checkpoint that covers
 /// its last record. It is made while it is sent: one that was cut off has no trailer.
@@ -34,26 +48,133 @@ use x811_protocol::stream::Subject;
     operation_id = "readBundle",
     tag = "interactions",
     params(("id" = Uuid, Path, description = "Envelope id of its REQUEST")),
-    responses(
-        (
-            status = 200,
-            description = "The bundle, to be kept byte for byte: `x811 audit` checks it",
-            body = String,
-            content_type = "text/plain",
-        ),
-        Refused
-    ),
+    responses(BundleFile, Refused),
     security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
-pub(super) async fn handle<C: Clock>(
+pub(super) async fn of_interaction<C: Clock>(
     reader: Reader,
     State(app): State<Arc<App<C>>>,
     Extension(client): Extension<Client>,
     Named(id): Named<InteractionId>,
 ) -> Result<Response, ReadRefusal> {
     app.rows_as_they_come().await;
-    let row = readable(&app, &reader, id).await?;
+    let row = interaction::readable(&app, &reader, id).await?;
     answer(app, client, Subject::Interaction(id), row.last_position).await
+}
+
+/// 200, or 404, also to those who take no part in it. Waits a moment for a checkpoint that covers
+/// its last record. It is made while it is sent: one that was cut off has no trailer.
+#[utoipa::path(
+    get,
+    path = "/api/v1/negotiations/{id}/bundle",
+    operation_id = "readNegotiationBundle",
+    tag = "negotiations",
+    params(("id" = String, Path, description = "`neg-` and the envelope id of its offer")),
+    responses(BundleFile, Refused),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
+)]
+pub(super) async fn of_negotiation<C: Clock>(
+    reader: Reader,
+    State(app): State<Arc<App<C>>>,
+    Extension(client): Extension<Client>,
+    Path(id): Path<String>,
+) -> Result<Response, ReadRefusal> {
+    app.rows_as_they_come().await;
+    let (_, row) = negotiation::readable(&app, &reader, &id).await?;
+    answer(app, client, row.subject, row.last_position).await
+}
+
+/// 200, or 404, also to those who take no part in it. Waits a moment for a checkpoint that covers
+/// its last record. It is made while it is sent: one that was cut off has no trailer.
+#[utoipa::path(
+    get,
+    path = "/api/v1/sessions/{id}/bundle",
+    operation_id = "readSessionBundle",
+    tag = "capabilities",
+    params(("id" = String, Path, description = "The envelope id of its request")),
+    responses(BundleFile, Refused),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
+)]
+pub(super) async fn of_session<C: Clock>(
+    reader: Reader,
+    State(app): State<Arc<App<C>>>,
+    Extension(client): Extension<Client>,
+    Path(id): Path<String>,
+) -> Result<Response, ReadRefusal> {
+    app.rows_as_they_come().await;
+    let subject = SessionId::lenient(&id).ok().map(Subject::Session);
+    let row = readable(&app, &reader, subject).await?;
+    answer(app, client, row.subject, row.last_position).await
+}
+
+/// 200, or 404, also to those who take no part in it. Waits a moment for a checkpoint that covers
+/// its last record. It is made while it is sent: one that was cut off has no trailer.
+#[utoipa::path(
+    get,
+    path = "/api/v1/agreements/{id}/bundle",
+    operation_id = "readAgreementBundle",
+    tag = "capabilities",
+    params(("id" = String, Path, description = "The envelope id of the request of its first session")),
+    responses(BundleFile, Refused),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
+)]
+pub(super) async fn of_agreement<C: Clock>(
+    reader: Reader,
+    State(app): State<Arc<App<C>>>,
+    Extension(client): Extension<Client>,
+    Path(id): Path<String>,
+) -> Result<Response, ReadRefusal> {
+    app.rows_as_they_come().await;
+    let subject = AgreementId::lenient(&id).ok().map(Subject::Agreement);
+    let row = readable(&app, &reader, subject).await?;
+    answer(app, client, row.subject, row.last_position).await
+}
+
+/// 200, or 404, also to those who take no part in it; 409 before the round is decided, as it holds all votes. Waits a moment for a checkpoint that covers
+/// its last record. It is made while it is sent: one that was cut off has no trailer.
+#[utoipa::path(
+    get,
+    path = "/api/v1/rounds/{id}/bundle",
+    operation_id = "readRoundBundle",
+    tag = "rounds",
+    params(("id" = String, Path, description = "The envelope id of its proposal")),
+    responses(BundleFile, Refused),
+    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
+)]
+pub(super) async fn of_round<C: Clock>(
+    reader: Reader,
+    State(app): State<Arc<App<C>>>,
+    Extension(client): Extension<Client>,
+    Path(id): Path<String>,
+) -> Result<Response, ReadRefusal> {
+    app.rows_as_they_come().await;
+    let subject = RoundId::lenient(&id).ok().map(Subject::Round);
+    let row = round_readers::readable(&app, &reader, subject).await?;
+    if !may_read_votes(&app, &reader, &row) {
+        return Err(still_open().into());
+    }
+    answer(app, client, row.subject, row.last_position).await
+}
+
+/// 200, or 404 of who is not registered (X811-1001) or has said nothing of the kind. Waits a moment for
+/// a checkpoint that covers the last revision. It is made while it is sent: one that was cut off has no
+/// trailer.
+#[utoipa::path(
+    get,
+    path = "/api/v1/agents/{uuid}/capabilities/bundle",
+    operation_id = "readCapabilitiesBundle",
+    tag = "agents",
+    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID")),
+    responses(BundleFile, Refused),
+)]
+pub(super) async fn of_capabilities<C: Clock>(
+    State(app): State<Arc<App<C>>>,
+    Extension(client): Extension<Client>,
+    AgentOf(did): AgentOf,
+) -> Result<Response, ReadRefusal> {
+    app.rows_as_they_come().await;
+    let row = in_force(&app, did).await?;
+    answer(app, client, Subject::Descriptor(did), row.last_position).await
 }
 
 /// The bundle of a subject whose last record is at that position.

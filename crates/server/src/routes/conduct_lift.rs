@@ -14,13 +14,17 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use std::sync::Arc;
+use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
 use x811_ledger::sequencer::{LiftAnswer, LiftRequest};
 
 /// What has to be said.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Order {
+    /// Position of the exclusion, as `GET …/conduct` has it
+    #[param(value_type = u64, maximum = 9_007_199_254_740_991_u64)]
     excluded: u64,
 }
 
@@ -30,15 +34,7 @@ pub(super) struct Order {
     path = "/api/v1/agents/{uuid}/conduct/lift",
     operation_id = "liftExclusion",
     tag = "capabilities",
-    params(
-        ("uuid" = Uuid, Path, description = "UUID of the agent's DID"),
-        (
-            "excluded" = u64,
-            Query,
-            maximum = 9_007_199_254_740_991_u64,
-            description = "Position of the exclusion, as `GET …/conduct` has it"
-        ),
-    ),
+    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID"), Order),
     responses(
         (status = 200, description = "It holds no longer", body = LiftedAnswer),
         Refused,

@@ -1,5 +1,6 @@
-//! `POST /api/v1/interactions/{id}/erasure`: an operator has the bodies of REQUEST and RESULT of an
-//! interaction erased (record.md section 4).
+//! `POST /api/v1/…/erasure`: an operator has bodies of a subject erased: of an interaction those of REQUEST and
+//! RESULT (record.md section 4), of a closed negotiation all, of a closed session all but what both signed, of an
+//! agreement that of the message that revoked it (machines.md section 6).
 //!
 //! The request has no body: all it says is in path and query, which the signature covers, as that
 //! of a read does. The record keeps that signature, so that it shows who ordered it.
@@ -11,19 +12,23 @@ use crate::openapi::Refused;
 use crate::openapi::schema::{ErasedAnswer, Uuid};
 use crate::signed_read::{Operator, ReadRefusal};
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Path, State};
 use serde::Deserialize;
 use std::sync::Arc;
+use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
 use x811_ledger::erasure::{ErasureRequest, ReasonCode};
 use x811_ledger::sequencer::ErasureAnswer;
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
 use x811_protocol::stream::Subject;
 
 /// What has to be said.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Order {
+    /// Why; it is recorded
+    #[param(pattern = "^[a-z0-9_]{1,32}$")]
     reason_code: String,
 }
 
@@ -33,32 +38,80 @@ pub(super) struct Order {
     path = "/api/v1/interactions/{id}/erasure",
     operation_id = "eraseBodies",
     tag = "interactions",
-    params(
-        ("id" = Uuid, Path, description = "Envelope id of its REQUEST"),
-        (
-            "reason_code" = String,
-            Query,
-            pattern = "^[a-z0-9_]{1,32}$",
-            description = "Why; it is recorded"
-        ),
-    ),
-    responses(
-        (status = 200, description = "The bodies are gone", body = ErasedAnswer),
-        Refused,
-    ),
+    params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Order),
+    responses((status = 200, description = "The bodies are gone", body = ErasedAnswer), Refused),
     security(("signature" = [], "signature_input" = [])),
 )]
-pub(super) async fn handle<C: Clock>(
+pub(super) async fn of_interaction<C: Clock>(
     operator: Operator,
     State(app): State<Arc<App<C>>>,
-    Named(interaction): Named<InteractionId>,
+    Named(id): Named<InteractionId>,
     Asked(order): Asked<Order>,
 ) -> Result<Json<ErasureAnswer>, ReadRefusal> {
-    erase(&app, operator, Subject::Interaction(interaction), &order).await
+    erase(&app, operator, Subject::Interaction(id), &order).await
+}
+
+/// 200 once the bodies are gone; 403 for everybody but operators.
+#[utoipa::path(
+    post,
+    path = "/api/v1/negotiations/{id}/erasure",
+    operation_id = "eraseNegotiation",
+    tag = "negotiations",
+    params(("id" = String, Path, description = "`neg-` and the envelope id of its offer"), Order),
+    responses((status = 200, description = "The bodies are gone", body = ErasedAnswer), Refused),
+    security(("signature" = [], "signature_input" = [])),
+)]
+pub(super) async fn of_negotiation<C: Clock>(
+    operator: Operator,
+    State(app): State<Arc<App<C>>>,
+    Path(id): Path<String>,
+    Asked(order): Asked<Order>,
+) -> Result<Json<ErasureAnswer>, ReadRefusal> {
+    let id = ContractId::from_public(&id);
+    let id = id.map_err(|error| ApiError::malformed(error.to_string()))?;
+    erase(&app, operator, Subject::Contract(id), &order).await
+}
+
+/// 200 once the bodies are gone; 403 for everybody but operators.
+#[utoipa::path(
+    post,
+    path = "/api/v1/sessions/{id}/erasure",
+    operation_id = "eraseSession",
+    tag = "capabilities",
+    params(("id" = Uuid, Path, description = "The envelope id of its request"), Order),
+    responses((status = 200, description = "The bodies are gone", body = ErasedAnswer), Refused),
+    security(("signature" = [], "signature_input" = [])),
+)]
+pub(super) async fn of_session<C: Clock>(
+    operator: Operator,
+    State(app): State<Arc<App<C>>>,
+    Named(id): Named<SessionId>,
+    Asked(order): Asked<Order>,
+) -> Result<Json<ErasureAnswer>, ReadRefusal> {
+    erase(&app, operator, Subject::Session(id), &order).await
+}
+
+/// 200 once the bodies are gone; 403 for everybody but operators.
+#[utoipa::path(
+    post,
+    path = "/api/v1/agreements/{id}/erasure",
+    operation_id = "eraseAgreement",
+    tag = "capabilities",
+    params(("id" = Uuid, Path, description = "The id of the session that made its first revision"), Order),
+    responses((status = 200, description = "The bodies are gone", body = ErasedAnswer), Refused),
+    security(("signature" = [], "signature_input" = [])),
+)]
+pub(super) async fn of_agreement<C: Clock>(
+    operator: Operator,
+    State(app): State<Arc<App<C>>>,
+    Named(id): Named<AgreementId>,
+    Asked(order): Asked<Order>,
+) -> Result<Json<ErasureAnswer>, ReadRefusal> {
+    erase(&app, operator, Subject::Agreement(id), &order).await
 }
 
 /// Has the bodies of a subject erased.
-pub(super) async fn erase<C: Clock>(
+async fn erase<C: Clock>(
     app: &App<C>,
     operator: Operator,
     subject: Subject,

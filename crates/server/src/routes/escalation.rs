@@ -1,9 +1,9 @@
 //! `GET /api/v1/escalations/{id}`: a round that humans were asked about, with what they decide on: why,
 //! what was proposed, and what everybody said.
 
-use super::capability_subject::shown;
 use super::interaction::Question;
 use super::round_readers::readable;
+use super::subject::shown;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Asked;

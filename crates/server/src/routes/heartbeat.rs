@@ -17,6 +17,7 @@ use axum::extract::{FromRequest as _, FromRequestParts as _, Request, State};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
+use utoipa::IntoParams;
 use x811_ledger::agent::Standing;
 use x811_ledger::clock::Clock;
 use x811_protocol::did::Did;
@@ -26,10 +27,15 @@ use x811_protocol::refusal::Refusal;
 use super::register_agent::takes_reference_sdk;
 
 /// What may be said.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Question {
+    /// How long it is good, in seconds; 300 without it
+    #[param(value_type = Option<u64>, minimum = 1, maximum = 3_600)]
     ttl_s: Option<Bounded<1, MAX_TTL_S>>,
+    /// `online` without it
+    #[param(value_type = Option<String>, pattern = "^(online|busy)$")]
     #[serde(default)]
     availability: Declared,
 }
@@ -40,22 +46,7 @@ pub(super) struct Question {
     path = "/api/v1/agents/{uuid}/heartbeat",
     operation_id = "sendHeartbeat",
     tag = "agents",
-    params(
-        ("uuid" = Uuid, Path, description = "UUID of the agent's DID"),
-        (
-            "ttl_s" = Option<u64>,
-            Query,
-            minimum = 1,
-            maximum = 3_600,
-            description = "How long it is good, in seconds; 300 without it"
-        ),
-        (
-            "availability" = Option<String>,
-            Query,
-            pattern = "^(online|busy)$",
-            description = "`online` without it"
-        ),
-    ),
+    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID"), Question),
     responses((status = 200, description = "What is known of it now", body = PresenceAnswer), Refused),
     security(("signature" = [], "signature_input" = [])),
 )]

@@ -11,9 +11,14 @@ use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::row::SubjectRow;
 use x811_protocol::did::Did;
+use x811_protocol::id::EnvelopeId;
+use x811_protocol::stream::Subject;
 
 /// Most subjects of a page.
 pub(super) const MAX_ROWS: u64 = 100;
+
+/// Most rows that one request looks at; the next one goes on behind them.
+const MAX_SCANNED: usize = 1_000;
 
 /// Whose subjects a list shows: those of the party that was asked for, or of the reader alone; `None` for
 /// all, which an auditor reads.
@@ -34,7 +39,8 @@ pub(super) fn most(limit: Option<Bounded<1, MAX_ROWS>>) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
-/// A page of the subjects of a kind, as member `name`, each as `shown`; with `next` where there are more.
+/// A page of the subjects of a kind, as member `name`: of each what `shown` makes of it, `None` for one that was
+/// not asked for; with `next` where there are more, or may be.
 ///
 /// # Errors
 /// What the rows could not be read for.
@@ -42,16 +48,31 @@ pub(super) async fn page<C: Clock>(
     app: &App<C>,
     (kind, name): (&str, &str),
     member: Option<Did>,
-    (after, limit): (Option<&str>, usize),
-    shown: fn(&SubjectRow) -> Value,
+    (mut after, limit): (Option<String>, usize),
+    shown: impl Fn(&SubjectRow) -> Option<Value>,
 ) -> Result<Json<Value>, ReadRefusal> {
-    let rows = app.ledger.read_model();
-    let mut rows = rows.subjects(kind, member, after, limit + 1).await?;
-    let has_more = rows.len() > limit;
-    rows.truncate(limit);
-    let mut answer = json!({ name: rows.iter().map(shown).collect::<Vec<Value>>() });
-    if let Some(next) = rows.last().filter(|_| has_more) {
-        answer["next"] = next.subject.public_id().into();
+    let (mut found, mut scanned, mut last) = (Vec::new(), 0, None);
+    let has_more = loop {
+        let rows = app.ledger.read_model();
+        let rows = rows.subjects(kind, member, after.as_deref(), limit + 1);
+        let rows = rows.await?;
+        let is_last = rows.len() <= limit;
+        let mut left = rows.iter();
+        while found.len() < limit
+            && let Some(row) = left.next()
+        {
+            scanned += 1;
+            last = Some(row.subject);
+            found.extend(shown(row));
+        }
+        if found.len() == limit || scanned >= MAX_SCANNED || is_last {
+            break left.len() > 0 || !is_last;
+        }
+        after = last.map(Subject::id);
+    };
+    let mut answer = json!({ name: found });
+    if let Some(last) = last.filter(|_| has_more) {
+        answer["next"] = last.public_id().into();
     }
     Ok(Json(answer))
 }
@@ -65,4 +86,14 @@ pub(super) fn party(uuid: &str) -> Result<Did, ApiError> {
     did.map_err(|_| {
         ApiError::malformed("`party` names no agent: give the UUID of its DID, in lower case")
     })
+}
+
+/// The session or agreement that a page goes on behind.
+///
+/// # Errors
+/// 400 for what is no id.
+pub(super) fn behind(id: &str) -> Result<String, ApiError> {
+    let id = EnvelopeId::lenient(id);
+    let id = id.map_err(|_| ApiError::malformed("`after` is no id: repeat the `next` you got"))?;
+    Ok(id.to_string())
 }

@@ -1,4 +1,5 @@
-//! The HTTP interface (ledger-contract.md section 6), one file per endpoint.
+//! The HTTP interface (ledger-contract.md section 6), one file for each endpoint; where subjects of several kinds
+//! have the same one (`bundle`, `history`, `erasure`, `lists`), one for all of them.
 //!
 //! | method and path | what |
 //! |---|---|
@@ -75,17 +76,10 @@ mod agent_keys;
 mod agent_status;
 mod agent_trust;
 mod agents;
-mod agreement;
-mod agreement_bundle;
-mod agreement_erasure;
-mod agreement_history;
 mod agreement_jws;
 mod agreement_list;
 mod bundle;
 mod capabilities;
-mod capabilities_bundle;
-mod capability_list;
-mod capability_subject;
 mod conduct;
 mod conduct_lift;
 mod deactivate_agent;
@@ -93,7 +87,6 @@ mod did_document;
 mod entry_tile;
 mod erasure;
 mod escalation;
-mod escalation_list;
 mod front;
 mod hash_tile;
 mod health;
@@ -102,32 +95,22 @@ mod history;
 mod inbox;
 mod interaction;
 mod listing;
+mod lists;
 mod log_checkpoint;
 mod message_by_id;
 mod negotiation;
-mod negotiation_bundle;
-mod negotiation_erasure;
-mod negotiation_history;
-mod negotiation_list;
 mod post_message;
 mod ready;
 mod receipt;
 mod record_proof;
 mod refresh;
 mod register_agent;
-mod round;
-mod round_bundle;
-mod round_history;
-mod round_list;
 mod round_readers;
 mod sdk_card;
-mod session;
-mod session_bundle;
-mod session_erasure;
-mod session_history;
 mod settlement;
 mod stream;
 mod stream_page;
+mod subject;
 mod tile;
 mod tokens;
 mod trace;
@@ -146,8 +129,18 @@ use axum::routing::{delete, get, post};
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
 
-/// All routes.
+/// What is served.
 pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
+    all()
+        .described()
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(other_method)
+        .layer(from_fn_with_state(app.clone(), request_log::layer::<C>))
+        .with_state(app.clone())
+}
+
+/// All routes.
+pub(crate) fn all<C: Clock>() -> Routes<Arc<App<C>>> {
     Routes::new()
         .add::<post_message::__path_handle>(post(post_message::handle::<C>))
         .add::<agents::__path_handle>(get(agents::handle::<C>))
@@ -174,47 +167,42 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .add::<message_by_id::__path_handle>(get(message_by_id::handle::<C>))
         .add::<interaction::__path_handle>(get(interaction::handle::<C>))
         .add::<settlement::__path_handle>(get(settlement::handle::<C>))
-        .add::<history::__path_handle>(get(history::handle::<C>))
-        .add::<bundle::__path_handle>(get(bundle::handle::<C>))
+        .add::<history::__path_of_interaction>(get(history::of_interaction::<C>))
+        .add::<bundle::__path_of_interaction>(get(bundle::of_interaction::<C>))
         .add::<capabilities::__path_handle>(get(capabilities::handle::<C>))
-        .add::<capabilities_bundle::__path_handle>(get(capabilities_bundle::handle::<C>))
-        .add::<negotiation_list::__path_handle>(get(negotiation_list::handle::<C>))
+        .add::<bundle::__path_of_capabilities>(get(bundle::of_capabilities::<C>))
+        .add::<lists::__path_negotiations>(get(lists::negotiations::<C>))
         .add::<negotiation::__path_handle>(get(negotiation::handle::<C>))
-        .add::<negotiation_history::__path_handle>(get(negotiation_history::handle::<C>))
-        .add::<negotiation_bundle::__path_handle>(get(negotiation_bundle::handle::<C>))
-        .add::<negotiation_erasure::__path_handle>(post(negotiation_erasure::handle::<C>))
-        .add::<capability_list::__path_sessions>(get(capability_list::sessions::<C>))
+        .add::<history::__path_of_negotiation>(get(history::of_negotiation::<C>))
+        .add::<bundle::__path_of_negotiation>(get(bundle::of_negotiation::<C>))
+        .add::<erasure::__path_of_negotiation>(post(erasure::of_negotiation::<C>))
+        .add::<lists::__path_sessions>(get(lists::sessions::<C>))
         .add::<agreement_list::__path_handle>(get(agreement_list::handle::<C>))
-        .add::<session::__path_handle>(get(session::handle::<C>))
-        .add::<session_history::__path_handle>(get(session_history::handle::<C>))
-        .add::<session_bundle::__path_handle>(get(session_bundle::handle::<C>))
-        .add::<session_erasure::__path_handle>(post(session_erasure::handle::<C>))
-        .add::<agreement_erasure::__path_handle>(post(agreement_erasure::handle::<C>))
-        .add::<agreement_bundle::__path_handle>(get(agreement_bundle::handle::<C>))
+        .add::<subject::__path_session>(get(subject::session::<C>))
+        .add::<history::__path_of_session>(get(history::of_session::<C>))
+        .add::<bundle::__path_of_session>(get(bundle::of_session::<C>))
+        .add::<erasure::__path_of_session>(post(erasure::of_session::<C>))
+        .add::<erasure::__path_of_agreement>(post(erasure::of_agreement::<C>))
+        .add::<bundle::__path_of_agreement>(get(bundle::of_agreement::<C>))
         .add::<agreement_jws::__path_handle>(get(agreement_jws::handle::<C>))
-        .add::<agreement::__path_handle>(get(agreement::handle::<C>))
-        .add::<agreement_history::__path_handle>(get(agreement_history::handle::<C>))
-        .add::<round_list::__path_handle>(get(round_list::handle::<C>))
-        .add::<round::__path_handle>(get(round::handle::<C>))
-        .add::<round_history::__path_handle>(get(round_history::handle::<C>))
-        .add::<round_bundle::__path_handle>(get(round_bundle::handle::<C>))
-        .add::<escalation_list::__path_handle>(get(escalation_list::handle::<C>))
+        .add::<subject::__path_agreement>(get(subject::agreement::<C>))
+        .add::<history::__path_of_agreement>(get(history::of_agreement::<C>))
+        .add::<lists::__path_rounds>(get(lists::rounds::<C>))
+        .add::<subject::__path_round>(get(subject::round::<C>))
+        .add::<history::__path_of_round>(get(history::of_round::<C>))
+        .add::<bundle::__path_of_round>(get(bundle::of_round::<C>))
+        .add::<lists::__path_escalations>(get(lists::escalations::<C>))
         .add::<escalation::__path_handle>(get(escalation::handle::<C>))
         .add::<trace::__path_handle>(get(trace::handle::<C>))
         .add::<receipt::__path_handle>(get(receipt::handle::<C>))
         .add::<conduct::__path_handle>(get(conduct::handle::<C>))
         .add::<conduct_lift::__path_handle>(post(conduct_lift::handle::<C>))
-        .add::<erasure::__path_handle>(post(erasure::handle::<C>))
+        .add::<erasure::__path_of_interaction>(post(erasure::of_interaction::<C>))
         .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))
         .add::<log_checkpoint::__path_handle>(get(log_checkpoint::handle::<C>))
         .add::<refresh::__path_handle>(get(refresh::handle::<C>))
         .add_below::<entry_tile::__path_handle>(get(entry_tile::handle::<C>))
         .add_below::<hash_tile::__path_handle>(get(hash_tile::handle::<C>))
-        .described()
-        .fallback(nothing_here)
-        .method_not_allowed_fallback(other_method)
-        .layer(from_fn_with_state(app.clone(), request_log::layer::<C>))
-        .with_state(app.clone())
 }
 
 async fn nothing_here() -> ApiError {

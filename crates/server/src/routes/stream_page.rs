@@ -4,7 +4,7 @@ use super::interaction::await_rows;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Bounded, MAX_INTEGER};
-use crate::stored::{self, ShownRecord};
+use crate::stored::{self, HistoryRecord};
 use crate::streamed::{self, Items, JSON, JsonList};
 use axum::body::Bytes;
 use axum::response::Response;
@@ -172,7 +172,7 @@ impl<C: Clock> Items for Records<C> {
                 return Err(ApiError::damaged(position));
             }
             if (self.wanted)(&stored::event(&record)?) {
-                let shown = streamed::json(&ShownRecord::of(&record)?)?;
+                let shown = streamed::json(&HistoryRecord::of(&record)?)?;
                 return Ok(Some((true, shown.into())));
             }
         }

@@ -6,7 +6,6 @@ use crate::error::ApiError;
 use crate::extract::{Asked, Bounded};
 use crate::feed::{Claims, Scope};
 use crate::openapi::Refused;
-use crate::openapi::schema::TokenAnswer;
 use crate::signed_read::{ReadRefusal, SignedBy};
 use axum::Json;
 use axum::extract::State;
@@ -15,6 +14,7 @@ use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
 use x811_ledger::clock::Clock;
 use x811_protocol::time::TimestampMs;
 
@@ -22,17 +22,25 @@ use x811_protocol::time::TimestampMs;
 const MAX_TTL_S: u64 = 300;
 
 /// What has to be said.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct Question {
+    /// `feed`: the stream of the signer's messages; `explorer`: its other reads
+    #[param(value_type = String, pattern = "^(feed|explorer)$")]
     scope: Scope,
-    /// As long as it may be without it.
+    /// How long it is good, in seconds; 300 without it
+    #[param(value_type = Option<u64>, minimum = 1, maximum = 300)]
     ttl_s: Option<Bounded<1, MAX_TTL_S>>,
 }
 
-#[derive(Serialize)]
-struct Issued {
+/// A short-lived token.
+#[derive(Serialize, ToSchema)]
+pub(super) struct TokenAnswer {
+    /// For the `token` of a stream's query, or behind `Bearer` in the `Authorization` header.
     token: String,
+    /// ms since the Unix epoch.
+    #[schema(value_type = u64)]
     expires_at_ms: TimestampMs,
 }
 
@@ -42,21 +50,7 @@ struct Issued {
     path = "/api/v1/tokens",
     operation_id = "issueToken",
     tag = "agents",
-    params(
-        (
-            "scope" = String,
-            Query,
-            pattern = "^(feed|explorer)$",
-            description = "`feed`: the stream of the signer's messages; `explorer`: its other reads"
-        ),
-        (
-            "ttl_s" = Option<u64>,
-            Query,
-            minimum = 1,
-            maximum = 300,
-            description = "How long it is good, in seconds; 300 without it"
-        ),
-    ),
+    params(Question),
     responses((status = 200, description = "The token", body = TokenAnswer), Refused),
     security(("signature" = [], "signature_input" = [])),
 )]
@@ -75,7 +69,7 @@ pub(super) async fn handle<C: Clock>(
         tracing::error!(%error, "a token cannot be written");
         ApiError::internal()
     })?;
-    let issued = Issued {
+    let issued = TokenAnswer {
         token,
         expires_at_ms: claims.expires_at,
     };

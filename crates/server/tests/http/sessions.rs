@@ -177,7 +177,10 @@ async fn cc_084_an_agreement_is_read_by_its_parties_and_proven_by_its_files() {
         .await;
     none.refused(404, "X811-4001");
     let listed = world.get_as(bert, AGREEMENTS).await.expect(200);
-    assert_eq!(ids(&listed, "agreements"), [id]);
+    assert_eq!(ids(&listed, "agreements"), [id.as_str()]);
+    // Behind the last there is nothing, and nowhere to go on.
+    let behind = world.get_as(ada, &format!("{AGREEMENTS}?after={id}")).await;
+    assert_eq!(behind.expect(200), json!({ "agreements": [] }));
     let others = world.get_as(&all.stranger, AGREEMENTS).await.expect(200);
     assert_eq!(others["agreements"], json!([]));
 }

@@ -80,10 +80,7 @@ impl VoterLoop<'_> {
 
     /// Every round that may ask something of it.
     async fn look(&mut self, out: &mut Out) -> Result<(), Failure> {
-        let client = &self.member.client;
-        let from = self.done;
-        let rounds =
-            crate::rounds::pages(async |after| client.rounds(after.or(from)).await).await?;
+        let rounds = self.member.client.rounds(self.done).await?;
         let me = self.member.identity.did;
         for view in &rounds {
             if let Err(failure) = self.attend(view, me, out).await {

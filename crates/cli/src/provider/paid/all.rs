@@ -25,9 +25,7 @@ pub(super) async fn run(
     context: &Context,
     out: &mut Out,
 ) -> Result<Exit, Failure> {
-    let client = context.client()?;
-    let identity = context.identity(&client).await?;
-    let client = client.reading_as(&identity);
+    let (identity, client) = context.acting().await?;
     let (mut requests, unverified) = requests(&client, identity.did).await?;
     if let Some(last) = last {
         requests.drain(..requests.len().saturating_sub(last.get()));

@@ -43,20 +43,7 @@ struct Evolving<'a> {
 
 impl Evolving<'_> {
     fn illegal(&self, why: &'static str) -> Illegal {
-        Illegal {
-            position: self.recorded.position,
-            state: self.name,
-            event: self.recorded.event.type_name(),
-            why,
-        }
-    }
-
-    fn record_ref(&self, accepted: &EnvelopeAccepted) -> RecordRef {
-        RecordRef {
-            envelope: accepted.envelope.id,
-            hash: self.recorded.hash,
-            position: self.recorded.position,
-        }
+        self.recorded.illegal(self.name, why)
     }
 
     fn open(&self, accepted: &EnvelopeAccepted) -> Result<State, Illegal> {
@@ -88,7 +75,7 @@ impl Evolving<'_> {
             id: SessionId::from(accepted.envelope.id),
             initiator: accepted.envelope.from,
             is_closed: false,
-            last: self.record_ref(accepted),
+            last: self.recorded.record_ref(accepted),
             parameters: parameters.clone(),
             parameters_hash: request.parameters_hash,
             renews: self.renews(request)?,
@@ -132,7 +119,7 @@ impl Evolving<'_> {
         {
             return Err(self.illegal("it answers terms that are not the last"));
         }
-        let record = self.record_ref(accepted);
+        let record = self.recorded.record_ref(accepted);
         let opened = accepted.derived.deadline_at_ms;
         let after = State {
             author: from,

@@ -23,10 +23,10 @@ pub use table::StateName;
 
 use super::{agreement, descriptor};
 use crate::did::Did;
-use crate::envelope::AcceptedHeader;
 use crate::event::{CloseReason, Derived, Effect, EnvelopeAccepted, Event, Lapsed};
-use crate::facts::{CapabilityFacts, Facts};
+use crate::facts::CapabilityFacts;
 use crate::id::SessionId;
+pub use crate::kernel::Input;
 use crate::kernel::{Illegal, Machine, News, Recorded, SubjectMachine, Told};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -37,15 +37,6 @@ use std::sync::Arc;
 /// The machine; it has no values, its state is [`State`].
 #[derive(Debug, Clone, Copy)]
 pub enum Session {}
-
-/// An authenticated message about a session.
-#[derive(Debug, Clone, Copy)]
-pub struct Input<'a> {
-    /// Its header as it would be recorded.
-    pub envelope: &'a AcceptedHeader,
-    /// What it says.
-    pub facts: &'a Facts,
-}
 
 /// Parameters, registry and other subjects as of now.
 #[derive(Debug, Clone)]

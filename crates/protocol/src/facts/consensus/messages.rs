@@ -1,6 +1,7 @@
 //! Facts of the messages that follow a proposal.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::super::member::given;
 use super::{Decision, EscalationPlea, HumanRuling, MOST_NAMED, malformed};
@@ -11,6 +12,7 @@ use crate::refusal::Refusal;
 use crate::time::TimestampMs;
 
 /// Facts of a vote-request.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VoteRequest {
@@ -21,15 +23,12 @@ pub struct VoteRequest {
     /// The attempt.
     pub term: u64,
     /// Mechanism weighted: the weights that everybody acknowledged.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub weights_hash: Option<Digest>,
 }
 
 /// Facts of a ready.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {
@@ -42,33 +41,22 @@ pub struct Ready {
     /// The attempt.
     pub term: u64,
     /// Mechanism weighted: the weights that are acknowledged (CC-31).
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub weights_hash: Option<Digest>,
 }
 
 /// What a vote says, once it can be read.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
     /// For it, against it or neither.
     pub decision: Decision,
     /// SHA-256 of `rationale`; a rejection has one (CC-20).
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub rationale_hash: Option<Digest>,
     /// The same of `rationale` in lower case and with single spaces: equal ones are noticed (CX-50).
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub rationale_tag: Option<Digest>,
     /// SHA-256 of the RFC 8785 form of the payload without its signature.
     pub vote_hash: Digest,
@@ -100,58 +88,35 @@ pub enum Said {
 }
 
 /// Facts of a vote: `decision` and `vote_hash`, or `commitment`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Vote {
     /// Open rounds that stand in the way, as the voter says; 1 to 8, or absent.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub blocked_by: Option<Vec<RoundId>>,
     /// Of a sealed vote.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub commitment: Option<Digest>,
     /// The round, under the vote's own signature: no vote counts in another attempt (CX-4).
     pub consensus_round_id: RoundId,
     /// For it, against it or neither.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub decision: Option<Decision>,
     /// Of the proposal as it was read.
     pub proposal_hash: Digest,
     /// The round.
     pub proposal_id: RoundId,
     /// As in [`Choice`].
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub rationale_hash: Option<Digest>,
     /// As in [`Choice`].
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub rationale_tag: Option<Digest>,
     /// When, as the voter says.
     pub timestamp_ms: TimestampMs,
     /// As in [`Choice`].
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub vote_hash: Option<Digest>,
 }
 
@@ -202,6 +167,7 @@ impl Vote {
 }
 
 /// Facts of a reveal.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reveal {
@@ -212,18 +178,10 @@ pub struct Reveal {
     /// The round.
     pub proposal_id: RoundId,
     /// As in [`Choice`].
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub rationale_hash: Option<Digest>,
     /// As in [`Choice`].
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub rationale_tag: Option<Digest>,
     /// That of the vote.
     pub timestamp_ms: TimestampMs,
@@ -244,24 +202,17 @@ impl Reveal {
 }
 
 /// Facts of a commit and of an abort.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeaderSignal {
     /// The round.
     pub proposal_id: RoundId,
     /// SHA-256 of `rationale`, if it is not blank.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub rationale_hash: Option<Digest>,
     /// SHA-256 of the RFC 8785 form of `tally` ([`crate::round::Verdict::tally_hash`]).
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub tally_hash: Option<Digest>,
 }
 
@@ -298,16 +249,13 @@ pub struct HumanDecision {
 }
 
 /// Facts of a report on what a participant did.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
     /// The round.
     pub proposal_id: RoundId,
     /// SHA-256 of `report`: of a text's bytes, of an object's RFC 8785 form.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub report_hash: Option<Digest>,
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::super::member::{MAX_SAFE_INTEGER, given, given_integer, is_task_type};
 use super::{MOST_NAMED, Mechanism, Risk, Voting, malformed};
@@ -37,6 +38,7 @@ impl Threshold {
 }
 
 /// Facts of a proposal. Members stand in the order of their names.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proposal {
@@ -51,11 +53,7 @@ pub struct Proposal {
     /// The round: the envelope's own id.
     pub consensus_round_id: RoundId,
     /// How many faulty agents are to be tolerated (CX-48).
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub f: Option<u64>,
     /// The ledger, or the agent that leads.
     pub leader: Did,
@@ -72,18 +70,10 @@ pub struct Proposal {
     /// Resources that the action is about, as hashes; at most 8.
     pub resource_tags: Vec<Digest>,
     /// The failed round that this one retries.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub resubmission_of: Option<RoundId>,
     /// How long sealed votes may be revealed, in milliseconds.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given_integer"
-    )]
+    #[serde(default, deserialize_with = "given_integer")]
     pub reveal_ms: Option<u64>,
     /// Whether the action can be undone.
     pub reversible: bool,
@@ -94,11 +84,7 @@ pub struct Proposal {
     /// SHA-256 of the UTF-8 bytes of `subject`.
     pub subject_hash: Digest,
     /// Mechanism weighted: what approving weight must exceed; absent: one half.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub threshold: Option<Threshold>,
     /// The last moment for votes: signed, so that it never moves.
     pub timeout_ms: TimestampMs,
@@ -107,18 +93,10 @@ pub struct Proposal {
     /// Open or sealed.
     pub voting: Voting,
     /// Mechanism weighted: of each participant, in their order.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub weights: Option<Vec<u64>>,
     /// Mechanism weighted: [`crate::round::weights_hash`].
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
-    )]
+    #[serde(default, deserialize_with = "given")]
     pub weights_hash: Option<Digest>,
 }
 
