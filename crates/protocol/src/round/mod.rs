@@ -38,7 +38,7 @@ pub mod table;
 pub mod tally;
 mod told;
 
-pub use contest::{Board, Contest, Draw, Ending, Waiting, assumed, settle};
+pub use contest::{Board, Contest, Draw, Ending, Shown, Waiting, assumed, settle};
 pub use event::{
     Anomaly, AnomalyNoted, CycleDrawn, EscalationReason, Resubmitted, RoundDecided, RoundEscalated,
     RoundEvent, RoundOpened, RoundWindow,

@@ -6,6 +6,7 @@ mod chain;
 mod contests;
 mod contracts;
 mod keys;
+mod lasting;
 mod late_watch;
 mod mail;
 mod money;
