@@ -53,7 +53,7 @@ pub use message::offices;
 pub use rivals::{Rank, Walk, drawn, walk};
 pub use state::{Countersignature, Opening, Phase, Reported, Seat, State, StateName, VoteRecord};
 pub use tally::{Outcome, Reason, Tally, Verdict};
-pub use told::{news, signal_type};
+pub use told::{is_for_humans, is_for_members, is_told, news, signal_type};
 
 use std::sync::Arc;
 
