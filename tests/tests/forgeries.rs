@@ -7,9 +7,13 @@
     reason = "a harness stops the test at once where something is missing"
 )]
 
+#[path = "forgeries/bundles.rs"]
+mod bundles;
 #[path = "../../crates/ledger/tests/adversary/changes.rs"]
 #[expect(dead_code, reason = "the test of every member uses the rest")]
 mod changes;
+#[path = "../../crates/ledger/tests/adversary/extract.rs"]
+mod extract;
 #[path = "../../crates/ledger/tests/adversary/keys.rs"]
 mod keys;
 #[path = "../../crates/ledger/tests/adversary/ledgers_hand.rs"]
@@ -26,6 +30,8 @@ mod members;
 mod party;
 #[path = "../../crates/ledger/tests/adversary/roots.rs"]
 mod roots;
+#[path = "../../crates/ledger/tests/audit/states.rs"]
+mod states;
 #[path = "../../crates/ledger/tests/adversary/table.rs"]
 #[expect(dead_code, reason = "the test of every member uses the rest")]
 mod table;
@@ -148,7 +154,11 @@ struct Rounds(Log);
 
 impl Rounds {
     fn golden() -> Rounds {
-        let path = checkout().join("tests/vectors/bundle/log-rounds-r2.x811");
+        Rounds::of("log-rounds-r2")
+    }
+
+    fn of(name: &str) -> Rounds {
+        let path = checkout().join(format!("tests/vectors/bundle/{name}.x811"));
         Rounds(Log::of(&fs::read(path).unwrap(), keys::all()))
     }
 

@@ -16,17 +16,29 @@ class Board:
 
     def __init__(self):
         self.rounds, self.failed = {}, {}
+        # Of each round the place of its last record, and of its decision.
+        self.last, self.decided_at = {}, {}
 
     def after(self, name, record, record_hash, parameters):
         """The state of that round after the record, as it is hashed."""
-        before = self.rounds.get(name)
+        before, event = self.rounds.get(name), record["event"]
         state = rounds.after(before, record, record_hash, parameters)
         self.rounds[name] = state
+        if event["type"] == "round_escalated":
+            behind = self.decided_at if event["reason"] in ("deadlock", "retries") else self.last
+            hold(event["cause"] == behind[name], f"the cause at {record['position']}")
         if rounds.knows_of_others(state):
             Settling(self, name, before, record).settle()
-            if record["event"]["type"] == "round_decided":
+            if event["type"] == "round_decided":
                 self.remember(name, record["recorded_at_ms"])
+        self.last[name] = record["position"]
+        if event["type"] == "round_decided":
+            self.decided_at[name] = record["position"]
         return rounds.hashed_form(self.rounds[name])
+
+    def related_by(self, state):
+        """By what it is known which failed before it."""
+        return related_by(state)
 
     def resumed(self, gap_ms, now):
         for state in self.rounds.values():
@@ -52,6 +64,111 @@ class Board:
             until = now + state["rounds"]["related_ms"]
             for relation in [*tags(state), name]:
                 self.failed[proposer, relation] = (until, name, missing(state))
+
+
+class Bundled(Board):
+    """Rounds of a bundle. Those that are not in it may have held one of these, ended it, or failed before it:
+    only then a record may stand where nothing in the bundle leads to it (decisions 0235 and 0263)."""
+
+    def __init__(self):
+        super().__init__()
+        self.seeds, self.times, self.parameters, self.opened_under = {}, {}, None, {}
+
+    def take(self, record, record_hash):
+        """Takes a record of any stream of the bundle."""
+        kind, _, name = record["stream"].partition(":")
+        event, now = record["event"], record["recorded_at_ms"]
+        if event["type"] == "parameters_set":
+            self.parameters = event
+        elif event["type"] == "ledger_resumed":
+            self.resumed(event["gap_ms"], now)
+        elif kind == "round":
+            state = self.rounds.get(name)
+            if state is None:
+                self.opened_under[name] = self.parameters
+            elif rounds.knows_of_others(state):
+                self.rounds[name] = self.assumed(name, state, record)
+            self.after(name, record, record_hash, self.opened_under[name])
+            self.times[name] = now
+            if seed := event.get("derived", {}).get("seed"):
+                self.seeds[name] = seed
+
+    def change(self, name, **changed):
+        if name in self.rounds:
+            super().change(name, **changed)
+
+    def contest(self, name, **changed):
+        if name in self.rounds:
+            super().contest(name, **changed)
+
+    def related_by(self, state):
+        """A row of failures about one resource may have been ended elsewhere; what a round retries is here."""
+        return related_by(state)[len(tags(state)) :]
+
+    def assumed(self, name, state, record):
+        """What others must have made of it before this record, if it cannot have come there by itself."""
+        if state["decided"]:
+            return self.lacking(name, state, record)
+        event, now, last = record["event"], record["recorded_at_ms"], self.times[name]
+        block, is_decision = state["rounds"], event["type"] == "round_decided"
+        waits_for_decision = state["effects_due"] and rounds.is_to_be_decided(state, last, block)
+        if not is_decision and "held" not in state["phase"] and waits_for_decision:
+            held = {"deadline": last + block["hold_ms"], "since": last}
+            state = state | {"phase": {"held": held}, "is_due": False, "effects_due": 0}
+        contest = state["contest"]
+        draws = (contest["waits"] or {}).get("draw")
+        if event["type"] == "lapsed" and event["window"] == "hold":
+            return let_go(state, now)
+        if event["type"] == "lapsed" and event["window"] == "draw" and not draws:
+            return state | {"contest": contest | {"waits": self.waiting(name, now, 0, [])}}
+        if event["type"] == "cycle_drawn" and not draws:
+            waits = self.waiting(name, now, event["closing"], event["rounds"])
+            return state | {"contest": contest | {"waits": waits}}
+        return ended_by(state, event, now) if is_decision and not contest["ending"] else state
+
+    def waiting(self, name, now, closing, names):
+        seed = self.seeds.get(name)
+        draw = {"closed_at": 0, "deadline": now - 1, "rounds": names}
+        return {"closing": closing, "draw": seed and draw | seed, "drawn_in": name}
+
+    def lacking(self, name, state, record):
+        """Directly behind its decision humans may be asked, if another round about the same resource may
+        have failed for want of the same voters."""
+        event, at = record["event"], self.decided_at[name]
+        is_it = event["type"] == "round_escalated" and event["reason"] == "deadlock"
+        behind = record["position"] - at
+        is_next = behind == 1 or behind == 2 and record["position"] % 1_000 == 0
+        stands_so = is_next and self.last[name] == at and record["recorded_at_ms"] == self.times[name]
+        is_new = "lacking_since" not in state["contest"] and "failed" in state["phase"]
+        if not (is_it and stands_so and is_new and tags(state) and lacks(state, missing(state))):
+            return state
+        more = 0 if rounds.has_no_retry_left(state, state["rounds"]) else 1
+        contest = state["contest"] | {"lacking_since": name}
+        return state | {"contest": contest, "effects_due": state["effects_due"] + more}
+
+
+def let_go(state, now):
+    """It was held for others, and they let it go."""
+    held, contest = state["phase"].get("held"), state["contest"]
+    if held and (now <= held["deadline"] or contest["waits"]):
+        phase = {"held": held | {"deadline": min(held["deadline"], now - 1)}}
+        return state | {"phase": phase, "contest": rounds.NO_CONTEST}
+    return state
+
+
+def ended_by(state, event, now):
+    """Superseded by a round, or ended by a cycle, as its decision says."""
+    contest, winner = state["contest"], event.get("winner")
+    if event["reason"] == "superseded" and winner:
+        if rounds.is_to_be_decided(state, now, state["rounds"]):
+            return state | {"contest": contest | {"winner": contest["winner"] or winner}}
+        ending = {"superseded": {"seed": event.get("seed"), "winner": winner}}
+    elif event["reason"] == "deadlock" and not winner:
+        ending = {"deadlock": {}}
+    else:
+        return state
+    contest = contest | {"waits": None, "ending": ending}
+    return state | {"contest": contest, "is_due": True, "effects_due": 1}
 
 
 class Settling:
@@ -151,6 +268,7 @@ class Settling:
         self.stays(draw["rounds"], event["winner"], block["hash"])
 
     def oldest_stays(self, names):
+        names = [name for name in names if name in self.board.rounds]
         if names:
             age = lambda name: self.board.rounds[name]["opening"]["record"]["position"]
             self.stays(names, min(names, key=age), None)
@@ -164,15 +282,16 @@ class Settling:
                 self.end(name, {"superseded": {"seed": seed, "winner": winner}})
 
     def end(self, name, ending):
-        state = self.board.rounds[name]
-        if is_open(state):
+        state = self.board.rounds.get(name)
+        if state and is_open(state):
             self.board.contest(name, waits=None, ending=ending)
             self.board.change(name, is_due=True, effects_due=state["effects_due"] + 1)
 
     def leave(self):
         """What is decided while it waits is drawn no more."""
         waits = self.before["contest"]["waits"]
-        if waits is None or waits["drawn_in"] == self.name:
+        others = self.board.rounds.keys() - {self.name}
+        if waits is None or waits["drawn_in"] not in others:
             return
         drawing = self.board.rounds[waits["drawn_in"]]["contest"]["waits"]
         if drawing and (draw := drawing["draw"]):
@@ -183,7 +302,9 @@ class Settling:
     # Rivals
 
     def freed(self, name):
-        state = self.board.rounds[name]
+        state = self.board.rounds.get(name)
+        if state is None:
+            return
         contest = state["contest"]
         if "held" in state["phase"] and not contest["held_for"] and contest["waits"] is None:
             held = state["phase"]["held"] | {"deadline": self.now}
@@ -231,7 +352,7 @@ class Settling:
         """The first related round that failed before, if the same voters were missing in both."""
         state = self.own()
         proposer, block = state["opening"]["proposer"], state["rounds"]
-        for relation in related_by(state):
+        for relation in self.board.related_by(state):
             until, before, gone = self.board.failed.get((proposer, relation), (-1, None, None))
             if self.now <= until and lacks(state, missing(state) & gone):
                 self.board.contest(self.name, lacking_since=before)

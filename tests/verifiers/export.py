@@ -3,7 +3,7 @@ and not from our code.
 
 It checks what needs no rules of trade: bytes, hash chain, tree, paths, checkpoints, ends of streams,
 bodies and signatures, that every fact is what its message says, and the roots of all states of a
-whole log. Jobs are lines `export FILE`, `receipt FILE VKEY` and `rendered FILE`, answered as by
+whole log. Rounds it counts again, of a bundle from the bundle alone. Jobs are lines `export FILE`, `receipt FILE VKEY` and `rendered FILE`, answered as by
 tlog/main.go.
 """
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import rounds
 from canonical import read_json
+from contests import Bundled
 from messages import REGISTRY, envelope_of, facts_of, of_registry
 from receipt import receipt
 from rendered import rendered
@@ -53,6 +54,7 @@ class Log:
         self.body_due, self.path_due = None, False
         self.rules = None
         self.states = None if self.is_bundle() else States()
+        self.rounds_here = Bundled() if self.is_bundle() else self.states.rounds
 
     def is_bundle(self):
         return self.scope != "log"
@@ -78,6 +80,8 @@ class Log:
         self.event(record)
         if self.states:
             self.states.after(record, record_hash.hex())
+        else:
+            self.rounds_here.take(record, record_hash.hex())
         self.path_due = self.is_bundle()
 
     def event(self, record):
@@ -140,9 +144,8 @@ class Log:
         hold(is_outcome == ("signature" in payload), f"the signal at {record['position']}")
         if is_outcome:
             rounds.signal(message)
-        if self.states:
-            state = self.states.rounds.rounds[record["stream"].partition(":")[2]]
-            hold(said == rounds.told_of(cause, state), f"what is told at {record['position']}")
+        state = self.rounds_here.rounds[record["stream"].partition(":")[2]]
+        hold(said == rounds.told_of(cause, state), f"what is told at {record['position']}")
 
     def note(self, line):
         hold(self.version > 1, "a checkpoint in version 1")
@@ -268,6 +271,9 @@ def export(file):
         kinds[line[:2]](line[2:])
     log.trailer(trailer)
     root = f", root of all states {log.states.root.hex()}" if log.states else ""
+    if log.is_bundle() and "round" in log.scope:
+        decided = log.rounds_here.rounds[log.scope["round"]]["decided"] or {"outcome": "undecided"}
+        root = f", {decided['outcome']}"
     return f"{len(log.records)} records{root}"
 
 

@@ -65,6 +65,16 @@ fn design_8_a_log_that_was_kept_without_its_checkpoint_is_refused_and_what_to_do
     assert!(!folder.path().join("checkpoint").exists(), "{said}");
 }
 
+/// What an open round takes is measured by a process of its own, one for each size.
+#[test]
+fn what_open_rounds_take_is_measured_apart() {
+    let text = bench("round --memory-of 5 --open-seats 20", &["--json"]);
+    let report: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(report["rounds"], 4, "{report}");
+    let is_read = report["bytes_each"].is_u64();
+    assert_eq!(is_read, cfg!(target_os = "linux"), "{report}");
+}
+
 #[test]
 fn contract_reports() {
     let report = measured(

@@ -104,10 +104,10 @@ impl Erasure {
         }
         check_whole(subject, records)?;
         let rests_on = rests_on(subject, records);
-        let interaction = match (subject, rests_on) {
-            (Subject::Interaction(id), _) => Some((id, records)),
-            (_, Some(Subject::Interaction(id))) => Some((id, opened)),
-            (_, _) => None,
+        let interaction = if let Some(Subject::Interaction(id)) = rests_on {
+            Some((id, opened))
+        } else {
+            subject.interaction().map(|id| (id, records))
         };
         if let Some((id, records)) = interaction {
             check_state(&state_of(id, records, world)?.ok_or_else(damaged)?)?;

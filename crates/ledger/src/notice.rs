@@ -11,7 +11,7 @@ use x811_protocol::code::Code;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{
-    AcceptedHeader, CONSENSUS_NOTICE, CoreType, Header, MessageType, seal,
+    AcceptedHeader, CAPABILITY_NOTICE, CONSENSUS_NOTICE, CoreType, Header, MessageType, seal,
 };
 use x811_protocol::id::{EnvelopeId, Nonce};
 use x811_protocol::jws::{self, sign_object};
@@ -21,9 +21,6 @@ use x811_protocol::key::{KeyId, Profile, SecretKey};
 use x811_protocol::round::{Outcome, signal_type};
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
-
-/// The type of notices of sessions, agreements and conduct.
-pub(crate) const CAPABILITY_NOTICE: &str = "x811.capability/notice";
 
 /// The version of the protocol that notices speak (AE-69).
 pub(crate) const VERSION: &str = "0.1.0";
@@ -114,12 +111,10 @@ impl std::fmt::Debug for Notary {
 /// the subject's machine has.
 #[expect(clippy::expect_used, reason = "the names are types of messages")]
 pub(crate) fn message_type(notice: &OwedNotice) -> MessageType {
-    let name = match (notice.news, notice.subject) {
-        (None, _) => return MessageType::Core(CoreType::Error),
-        (Some(_), Subject::Round(_)) => CONSENSUS_NOTICE,
-        (Some(_), _) => CAPABILITY_NOTICE,
-    };
-    MessageType::Custom(name.parse().expect("a type of messages"))
+    match notice.news.and(notice.subject.notices()) {
+        None => MessageType::Core(CoreType::Error),
+        Some(name) => MessageType::Custom(name.parse().expect("a type of messages")),
+    }
 }
 
 /// Whether a notice of that type is news of a machine's own, rather than an `x811/error`.

@@ -122,6 +122,8 @@ pub enum Code {
     ExecutionOverdue,
     /// CCN-5009: no retry came in time.
     NotResubmitted,
+    /// CCN-6001: an execution-context token beside a message does not hold.
+    TraceInvalid,
 }
 
 impl Code {
@@ -200,7 +202,7 @@ impl<'de> Deserialize<'de> for Code {
 
 /// The text is not a code of the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a code: use one of X811-1001 to X811-9003 or CCN-1001 to CCN-5009 as listed")]
+#[error("not a code: use one of X811-1001 to X811-9003 or CCN-1001 to CCN-6001 as listed")]
 pub struct UnknownCode;
 
 struct Entry {
@@ -227,7 +229,7 @@ const fn entry(
     }
 }
 
-const COUNT: usize = 55;
+const COUNT: usize = 56;
 
 #[rustfmt::skip]
 const REGISTRY: [Entry; COUNT] = [
@@ -341,6 +343,8 @@ const REGISTRY: [Entry; COUNT] = [
         "settle what was not reported outside of the round"),
     entry(Code::NotResubmitted, "CCN-5009", "RESUBMISSION", 422,
         "propose anew"),
+    entry(Code::TraceInvalid, "CCN-6001", "TRACE_INVALID", 403,
+        "correct the tokens in Execution-Context, or leave that header out"),
 ];
 
 #[cfg(test)]
@@ -350,7 +354,7 @@ mod tests {
     use super::*;
 
     /// Codes, names and statuses as the specification's registry and AX-42 print them.
-    const PRINTED: [(&str, &str, u16); 55] = [
+    const PRINTED: [(&str, &str, u16); 56] = [
         ("X811-1001", "DID_NOT_FOUND", 404),
         ("X811-1002", "DID_REVOKED", 410),
         ("X811-1003", "DID_DEACTIVATED", 410),
@@ -406,6 +410,7 @@ mod tests {
         ("CCN-5007", "HUMAN", 422),
         ("CCN-5008", "EXECUTION", 422),
         ("CCN-5009", "RESUBMISSION", 422),
+        ("CCN-6001", "TRACE_INVALID", 403),
     ];
 
     #[test]

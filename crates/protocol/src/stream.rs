@@ -2,6 +2,7 @@
 //! (machines.md section 2).
 
 use crate::did::Did;
+use crate::envelope::{CAPABILITY_NOTICE, CONSENSUS_NOTICE};
 use crate::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
@@ -40,6 +41,17 @@ impl Subject {
             Subject::Agreement(_) => "agreement",
             Subject::Round(_) => "round",
             Subject::Conduct(_) => "conduct",
+        }
+    }
+
+    /// The type of its machine's own notices; what happens to the others is told by an `x811/error`.
+    pub const fn notices(self) -> Option<&'static str> {
+        match self {
+            Subject::Session(_) | Subject::Agreement(_) | Subject::Conduct(_) => {
+                Some(CAPABILITY_NOTICE)
+            }
+            Subject::Round(_) => Some(CONSENSUS_NOTICE),
+            Subject::Interaction(_) | Subject::Contract(_) | Subject::Descriptor(_) => None,
         }
     }
 

@@ -15,7 +15,7 @@ mod wid;
 
 pub use agreement::{agreement_nodes, sessions_of};
 pub use contract::contract_nodes;
-pub use own::{Own, OwnStep, OwnToken, check_own, owns};
+pub use own::{Own, OwnStep, OwnToken, check_own, check_presented, owns};
 pub use round::round_nodes;
 pub use token::{Claims, TraceFault, check, token};
 pub use wid::{NotAWid, Wid};

@@ -41,11 +41,15 @@ const MAX_ANSWER_BYTES: usize = 4 * 1_048_576;
 /// Said by a process that does not write, so that another one is asked.
 const NOT_HERE: HeaderName = HeaderName::from_static("x811-not-here");
 
+/// The field of execution-context tokens beside a message.
+pub(crate) const EXECUTION_CONTEXT: &str = "execution-context";
+
 /// What of a request goes on with it.
-const KEPT: [&str; 5] = [
+const KEPT: [&str; 6] = [
     "accept",
     "content-type",
     "content-encoding",
+    EXECUTION_CONTEXT,
     SIGNATURE,
     SIGNATURE_INPUT,
 ];

@@ -98,7 +98,9 @@ impl CheckpointPlaces {
         if let Err(error) = row.compare_and_swap(previous, next.to_owned()).await {
             let found = match error {
                 CheckpointStoreError::Conflict => row.load().await?,
-                other => return Err(other),
+                CheckpointStoreError::Fenced | CheckpointStoreError::Backend(_) => {
+                    return Err(error);
+                }
             };
             let is_own = found
                 .as_ref()

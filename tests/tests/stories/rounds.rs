@@ -1,5 +1,5 @@
 //! Deciding together, by the real binary: five agents, one votes twice, one is silent; a round that only a
-//! human decides; sealed votes. Each is taken along in a bundle, audited, and counted again in Python.
+//! human decides; sealed votes; two that block each other. Each is taken along in a bundle, audited, and counted again in Python.
 
 use crate::loops::Loop;
 use crate::stage::{Stage, text};
@@ -150,6 +150,7 @@ async fn cc_013_five_agents_decide_together_and_a_human_where_they_cannot() {
 
     escalated(&council).await;
     sealed(&council).await;
+    in_a_circle(&council).await;
 
     let data = council.stage.data_dir();
     let whole = council
@@ -258,6 +259,31 @@ async fn sealed(council: &Council) {
     let shown = council.until(&round, "committed").await;
     assert_eq!(shown["outcome"]["approve"], 2, "{shown}");
     let _ = council.taken_along("cleo", &round);
+}
+
+/// CC-60: a proposal says what stands in its way, and so do two rejections: the later of both rounds ends.
+async fn in_a_circle(council: &Council) {
+    let early = council.propose(4, &["--timeout", "60"]);
+    let later = ["--timeout", "60", "--blocked-by", &early];
+    let late = council.propose(4, &later);
+    for agent in ["ada", "bert"] {
+        let vote = [
+            "rounds",
+            "vote",
+            &early,
+            "reject",
+            "--rationale",
+            "after the other",
+        ];
+        let _ = council.said(agent, &[&vote[..], &["--blocked-by", &late]].concat());
+    }
+    let shown = council.until(&late, "aborted").await;
+    assert_eq!(shown["outcome"]["reason"], "superseded", "{shown}");
+    assert_eq!(shown["superseded_by"], early.as_str(), "{shown}");
+    let unknown = "019c8c61-8129-7511-9f31-aa5142e65440";
+    let vote = ["rounds", "vote", &early, "approve", "--blocked-by", unknown];
+    let refused = council.stage.x811("cleo", &vote);
+    assert_eq!(refused.code, Some(1), "nobody knows it: {refused:?}");
 }
 
 /// CC-18: agents that run by themselves vote by what a command says of the proposal, and reveal what they

@@ -12,6 +12,11 @@ pub(super) fn rss_bytes() -> Option<u64> {
     rss_bytes_of(std::process::id())
 }
 
+/// What of that is of no file, such as the program itself.
+pub(super) fn own_bytes() -> Option<u64> {
+    status_bytes(std::process::id(), "RssAnon:")
+}
+
 /// The same of a process that runs.
 pub(super) fn rss_bytes_of(pid: u32) -> Option<u64> {
     status_bytes(pid, "VmRSS:")

@@ -46,6 +46,7 @@ use std::time::Duration;
 use std::{fs, io, thread};
 
 use clap::Subcommand;
+use tokio::process::Command;
 use x811_ledger::clock::{Clock as _, SystemClock};
 use x811_protocol::time::TimestampMs;
 
@@ -173,6 +174,19 @@ fn unusable(error: &io::Error) -> Failure {
 /// Something in the benchmark itself went wrong; its figures would mean nothing.
 fn broken(what: impl std::fmt::Display) -> Failure {
     Failure::internal(&format!("the benchmark broke off: {what}"))
+}
+
+/// This program, to be run in a process of its own. Whatever the user has set for ledgers of their own is not
+/// meant for it.
+fn this_program() -> Result<Command, Failure> {
+    let mut command = Command::new(std::env::current_exe().map_err(broken)?);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("X811_") {
+            command.env_remove(name);
+        }
+    }
+    command.env_remove("RUST_LOG");
+    Ok(command)
 }
 
 /// Now, by the machine's clock.

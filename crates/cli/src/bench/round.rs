@@ -2,6 +2,8 @@
 //! interactions, for few voters and for many: what a vote costs beside one of those, and what an open round
 //! takes of memory.
 
+mod open;
+
 use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -17,12 +19,12 @@ use x811_protocol::jws;
 use super::figures::{Rate, thousands};
 use super::ingest::turn;
 use super::ledger::{BenchLedger, NETWORK};
-use super::memory;
 use super::traffic::{Agents, Conversation, MESSAGES_EACH, Message};
 use super::turns::{Sum, TURNS, Turns};
 use super::{Common, broken};
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
+use open::Open;
 
 /// Sizes of rounds that are measured.
 const VOTERS: [usize; 3] = [5, 50, 500];
@@ -43,10 +45,17 @@ pub(crate) struct Args {
     /// Seats of the rounds that are left open for their memory, all together
     #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
     open_seats: usize,
+    /// Measure nothing but what an open round of so many voters takes of memory
+    #[arg(long, value_name = "VOTERS")]
+    memory_of: Option<usize>,
 }
 
 /// Measures and reports.
 pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
+    if let Some(voters) = args.memory_of {
+        out.report(&open::measure(&args, voters).await?);
+        return Ok(());
+    }
     let directory = args.common.directory()?;
     let ledger = BenchLedger::open_with_rounds(directory.path()).await?;
     let most = VOTERS.into_iter().max().unwrap_or_default();
@@ -70,14 +79,13 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
         sizes.push((voters, turns.sum()));
     }
     let beside = beside.sum();
-    let mut measured = Vec::new();
-    for (voters, sum) in sizes {
-        let open = (args.open_seats / voters).max(1);
-        let bytes = memory_each(&ledger, &agents, voters, &mut first, open).await?;
-        measured.push(Size::new(voters, &sum, &beside, (open, bytes)));
-    }
     let records = ledger.size();
     ledger.close().await?;
+    let mut measured = Vec::new();
+    for (voters, sum) in sizes {
+        let open = open::measured(&args, voters).await?;
+        measured.push(Size::new(voters, &sum, &beside, open));
+    }
     out.report(&Measured {
         benchmark: "round",
         cores: rayon::current_num_threads(),
@@ -87,28 +95,6 @@ pub(super) async fn run(args: Args, out: &mut Out) -> Result<(), Failure> {
         records,
     });
     Ok(())
-}
-
-/// What a round takes of memory that has all votes but one; `None` where that cannot be read.
-async fn memory_each(
-    ledger: &BenchLedger,
-    agents: &Agents,
-    voters: usize,
-    first: &mut usize,
-    count: usize,
-) -> Result<Option<u64>, Failure> {
-    let open = rounds(agents, ledger.did(), voters, *first, count, voters - 1)?;
-    *first += count;
-    ledger.rows_caught_up().await?;
-    let before = memory::rss_bytes();
-    // What is sent is in memory already.
-    ledger.converse(open, count.min(256)).await?;
-    ledger.rows_caught_up().await?;
-    let after = memory::rss_bytes();
-    let more = after
-        .zip(before)
-        .map(|(after, before)| after.saturating_sub(before));
-    Ok(more.map(|bytes| bytes / count as u64))
 }
 
 /// `count` rounds among that many voters, of whom `votes` vote.
@@ -213,12 +199,7 @@ struct Size {
 }
 
 impl Size {
-    fn new(
-        voters: usize,
-        sum: &Sum,
-        beside: &Sum,
-        (open_rounds, bytes_each_open): (usize, Option<u64>),
-    ) -> Size {
+    fn new(voters: usize, sum: &Sum, beside: &Sum, open: Open) -> Size {
         let rounds_per_second = sum.rate.per_second / (voters + 1) as f64;
         Size {
             voters,
@@ -231,8 +212,8 @@ impl Size {
                 .cpu_us_each
                 .zip(beside.rate.cpu_us_each)
                 .map(|(vote, message)| vote / message),
-            open_rounds,
-            bytes_each_open,
+            open_rounds: open.rounds,
+            bytes_each_open: open.bytes_each,
         }
     }
 

@@ -383,6 +383,9 @@ impl Auditor {
                     let (world, recorded) = (self.replay.world(), (stream, event));
                     let left = self.effects.note(world, position, recorded, is_extract);
                     self.findings.leave(Unchecked::EffectsElsewhere, left);
+                    let is_word = is_extract && Effects::rests_on_others(world, stream, event);
+                    self.findings
+                        .leave(Unchecked::RivalProposals, u64::from(is_word));
                 }
                 if let (Some(Stream::Of(Subject::Descriptor(_))), Some(body)) =
                     (&whole.stream, &whole.body)

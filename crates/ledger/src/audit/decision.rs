@@ -156,9 +156,7 @@ impl Decided<'_> {
             }
         }
         let is_time_itself = matches!(self.event, Event::Lapsed(_) | Event::NoticeIssued(_));
-        let nothing_due = matches!(self.event, Event::Settlement(SettlementEvent::Confirmed(confirmed)) if confirmed.claims.is_empty());
-        let acts_itself = is_time_itself || nothing_due;
-        if !acts_itself {
+        if !is_time_itself && !claims_nothing(self.event) {
             self.had_not_passed(subject, findings);
         }
     }
@@ -484,4 +482,12 @@ impl Decided<'_> {
             self.differs("blind_ms", sentence, findings);
         }
     }
+}
+
+/// Whether it is a confirmation of which no claim is left: it stands where a deadline has passed.
+fn claims_nothing(event: &Event) -> bool {
+    let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event else {
+        return false;
+    };
+    confirmed.claims.is_empty()
 }

@@ -42,8 +42,11 @@ impl Effects {
         if is_due {
             return;
         }
-        if is_extract && (self.is_superseded(stream, event) || self.is_lacking(stream, event)) {
+        if is_extract && self.is_superseded(stream, event) {
             findings.leave(Unchecked::RivalProposals, 1);
+            return;
+        }
+        if is_extract && self.is_lacking(stream, event) {
             return;
         }
         if is_extract {
@@ -87,13 +90,21 @@ impl Effects {
             && self.due.pop_if(is_due).is_some()
     }
 
-    /// Whether it escalates a round that failed as another one did that is not here; then it stands in place
-    /// of the escalation for want of a retry, where that is due.
+    /// Whether it escalates a round that failed as another one did that is not here. The world has taken it,
+    /// so that it stands where it would be due ([`x811_protocol::round::assumed`]); it stands in place of the
+    /// escalation for want of a retry, where that is due. That the other one failed is the ledger's word,
+    /// counted with the decision.
     fn is_lacking(&mut self, stream: &Stream, event: &Event) -> bool {
         let Event::Effect(Effect::RoundEscalated(escalated)) = event else {
             return false;
         };
-        if escalated.reason != EscalationReason::Deadlock {
+        let is_known = self.due.iter().any(|(due_in, due)| {
+            let Event::Effect(Effect::RoundEscalated(due)) = due else {
+                return false;
+            };
+            due_in == stream && due.reason == EscalationReason::Deadlock
+        });
+        if escalated.reason != EscalationReason::Deadlock || is_known {
             return false;
         }
         let retries = Event::Effect(Effect::RoundEscalated(RoundEscalated {
@@ -106,7 +117,12 @@ impl Effects {
 
     /// A round may be held for rivals that are not here: then its decision does not follow.
     fn pass_held(&mut self, findings: &mut Findings) {
-        let is_decision = |(_, event): &(Stream, Event)| matches!(event, Event::Effect(Effect::RoundDecided(decided)) if decided.outcome == Outcome::Commit);
+        let is_decision = |(_, event): &(Stream, Event)| {
+            let Event::Effect(Effect::RoundDecided(decided)) = event else {
+                return false;
+            };
+            decided.outcome == Outcome::Commit
+        };
         let due = self.due.len();
         self.due.retain(|due| !is_decision(due));
         findings.leave(Unchecked::RivalProposals, (due - self.due.len()) as u64);
@@ -131,6 +147,17 @@ impl Effects {
         let left = all - effects.len();
         self.due.extend(effects.into_iter().rev());
         left as u64
+    }
+
+    /// Of a bundle: whether a record decides a round that may be the second in a row to fail for lack of the
+    /// same voters. The first one need not be here: whether humans are asked is the ledger's word then.
+    pub(super) fn rests_on_others(after: &World, stream: &Stream, event: &Event) -> bool {
+        let Stream::Of(Subject::Round(id)) = stream else {
+            return false;
+        };
+        let live = after.latest_round(*id);
+        matches!(event, Event::Effect(Effect::RoundDecided(_)))
+            && live.is_some_and(|live| live.state.may_lack_as_another())
     }
 
     /// How many are due and would have to follow the last record.

@@ -117,9 +117,17 @@ pub(super) fn mentioned(before: &World, stream: &Stream, event: &Event) -> Vec<M
                 (_, _) => Vec::new(),
             }
         }
-        Stream::Of(_) | Stream::Ledger | Stream::Agent(_) | Stream::Mail(_) | Stream::Roots => {
-            Vec::new()
-        }
+        Stream::Of(
+            Subject::Contract(_)
+            | Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_)
+            | Subject::Conduct(_),
+        )
+        | Stream::Ledger
+        | Stream::Agent(_)
+        | Stream::Mail(_)
+        | Stream::Roots => Vec::new(),
     }
 }
 
@@ -205,7 +213,19 @@ pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
                 not_while_blind(decided, findings);
             }
         }
-        Stream::Of(_) | Stream::Ledger | Stream::Agent(_) | Stream::Mail(_) | Stream::Roots => {}
+        // Of a round's draw the machine holds the block to its height and to the vote before it.
+        Stream::Of(
+            Subject::Contract(_)
+            | Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_)
+            | Subject::Round(_)
+            | Subject::Conduct(_),
+        )
+        | Stream::Ledger
+        | Stream::Agent(_)
+        | Stream::Mail(_)
+        | Stream::Roots => {}
     }
 }
 

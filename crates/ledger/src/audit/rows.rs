@@ -1,6 +1,7 @@
 //! What readers should see, folded from the log as the projection does it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use serde::Serialize;
@@ -15,6 +16,7 @@ use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, Session
 use x811_protocol::interaction::StateName;
 use x811_protocol::kernel::News;
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::parameters::Rounds;
 use x811_protocol::round;
 use x811_protocol::time::TimestampMs;
 
@@ -155,12 +157,12 @@ pub(super) struct Rows {
     places: Places,
     /// Deliveries of records that have several, behind the first of each, in order of position.
     further: Vec<(u64, Number)>,
-    /// Who takes part in the rounds so far.
-    boards: HashMap<RoundId, Board, RandomState>,
-    /// Records of rounds whose notices were not there yet, and what they tell.
+    /// Who takes part in the rounds so far, and the parameters that each was opened under.
+    boards: HashMap<RoundId, (Board, Arc<Rounds>), RandomState>,
+    /// Records of rounds whose notices are owed, and what they tell.
     telling: BTreeMap<u64, News>,
-    /// Who decides what is escalated.
-    humans: Vec<Did>,
+    /// The parameters of rounds in force, if there are any.
+    rounds: Option<Arc<Rounds>>,
     /// Positions in all other streams.
     pub(super) others: HashMap<Box<str>, Vec<u64>, RandomState>,
     /// Messages of negotiations, sessions and agreements whose bodies may be erased, by position.
@@ -226,8 +228,7 @@ impl Rows {
             Some(_) | None => Vec::new(),
         };
         if let Event::Ledger(LedgerEvent::ParametersSet(parameters)) = event {
-            let block = parameters.rounds.as_deref();
-            self.humans = block.map_or_else(Vec::new, |block| block.humans.clone());
+            self.rounds = parameters.rounds.clone();
         }
         let mut delivered = deliveries(record, event, &readers).into_iter();
         let first = delivered.next();
@@ -243,34 +244,37 @@ impl Rows {
     fn readers(&mut self, id: RoundId, position: u64, event: &Event) -> Vec<Did> {
         if let Event::EnvelopeAccepted(accepted) = event
             && let Facts::Consensus(ConsensusFacts::Propose(proposal)) = &accepted.facts
+            && let Some(rounds) = &self.rounds
         {
             let header = &accepted.envelope;
             let board = Board::proposed(proposal, header.from, header.to);
-            self.boards.insert(id, board);
+            self.boards.insert(id, (board, rounds.clone()));
         }
-        if let Some(news) = round::news(event) {
-            self.telling.insert(position, news);
-        }
-        let Some(board) = self.boards.get(&id) else {
+        let Some((board, rounds)) = self.boards.get(&id) else {
             return Vec::new();
         };
+        if let Some(news) = round::news(event).filter(|news| round::is_told(*news, rounds)) {
+            self.telling.insert(position, news);
+        }
         if let Event::NoticeIssued(notice) = event {
+            let humans = self.rounds.as_deref();
+            let humans = humans.map_or(&[][..], |rounds| &rounds.humans);
             let news = self.telling.remove(&notice.cause);
-            return news.map_or_else(Vec::new, |news| board.told(news, &self.humans));
+            return news.map_or_else(Vec::new, |news| board.told(news, humans));
         }
         board.readers(event)
     }
 
     /// Notes what a negotiation, session or agreement led to, and which of its bodies may be erased.
     fn note_terms(&mut self, subject: Subject, whole: &Whole) {
-        match (subject, &whole.event) {
-            (Subject::Contract(id), Event::Effect(Effect::Engaged(engaged))) => {
-                self.engaged.insert(id, engaged.interaction);
-            }
-            (Subject::Agreement(id), Event::Effect(Effect::Agreed(agreed))) => {
-                self.agreed.insert(agreed.session, id);
-            }
-            (_, _) => {}
+        if let (Subject::Contract(id), Event::Effect(Effect::Engaged(engaged))) =
+            (subject, &whole.event)
+        {
+            self.engaged.insert(id, engaged.interaction);
+        } else if let (Subject::Agreement(id), Event::Effect(Effect::Agreed(agreed))) =
+            (subject, &whole.event)
+        {
+            self.agreed.insert(agreed.session, id);
         }
         if let Some(profile) = erasable_profile(&whole.event) {
             let is_there = whole.body.is_some();

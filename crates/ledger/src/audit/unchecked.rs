@@ -30,7 +30,8 @@ pub enum Unchecked {
     Downtimes,
     /// Roots of all states.
     StateRoots,
-    /// Rounds that may have been held for, or superseded by, rivals.
+    /// Rounds that may have been held for, or superseded by, rivals, and failures that may be the second in a
+    /// row about one resource.
     RivalProposals,
     /// What proposers of rounds had earned.
     TrustInputs,
@@ -61,7 +62,7 @@ impl Unchecked {
             Unchecked::Operators => "erasures: whether an agent of the ledger had them done",
             Unchecked::Downtimes => "downtimes: whether no record fell into them",
             Unchecked::StateRoots => "roots of all states",
-            Unchecked::RivalProposals => "decisions of rounds: what their rivals did to them",
+            Unchecked::RivalProposals => "decisions of rounds: what other rounds did to them",
             Unchecked::TrustInputs => "proposals: what their proposers and participants had earned",
             Unchecked::Exclusions => {
                 "sessions and proposals: whether their parties were excluded from them"

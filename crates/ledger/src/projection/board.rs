@@ -7,7 +7,7 @@ use x811_protocol::event::{EnvelopeAccepted, Event};
 use x811_protocol::facts::consensus::Proposal;
 use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::kernel::News;
-use x811_protocol::round::State;
+use x811_protocol::round::{self, State};
 
 /// The members of one round.
 #[derive(Debug, Clone)]
@@ -39,9 +39,9 @@ impl Board {
     /// Who gets a notice that tells that, beside the ledger, which it is addressed to: all members, of an
     /// escalation the humans too, and of what was noticed they alone.
     pub(crate) fn told(&self, news: News, humans: &[Did]) -> Vec<Did> {
-        let asks = matches!(news, News::RoundEscalated | News::AnomalyNoted);
-        let members = self.members.iter().filter(|_| news != News::AnomalyNoted);
-        let humans = humans.iter().filter(|_| asks);
+        let members = self.members.iter();
+        let members = members.filter(|_| round::is_for_members(news));
+        let humans = humans.iter().filter(|_| round::is_for_humans(news));
         let all: BTreeSet<Did> = members.chain(humans).copied().collect();
         all.into_iter().collect()
     }

@@ -50,9 +50,9 @@ pub struct ErasureAnswer {
 }
 
 impl<S: LedgerStore, R: ReadModel, C: Clock> Ledger<S, R, C> {
-    /// Erases the bodies of REQUEST and RESULT of an interaction that is over and not in dispute, or
-    /// all of a negotiation, session or agreement that is closed, but for what both signed. The answer comes once the record of it is durable and the
-    /// bodies are gone.
+    /// Erases the bodies of REQUEST and RESULT of an interaction that is over and not in dispute, or all of a
+    /// negotiation, session or agreement that is closed, but for what both signed. The answer comes once the
+    /// record of it is durable and the bodies are gone.
     ///
     /// # Errors
     /// 404 when there is no such subject; X811-4001 when its bodies may not be erased, or are;

@@ -122,11 +122,7 @@ fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
     compare("owed", &owed(expected), &owed(found), out);
     let charged = |content: &Content| table(&content.charged, Clone::clone);
     compare("charged", &charged(expected), &charged(found), out);
-    let failed = |content: &Content| {
-        table(&content.failed, |(proposer, relation, until, failed)| {
-            ((*proposer, *relation), (*until, failed.clone()))
-        })
-    };
+    let failed = |content: &Content| table(&content.failed, |one| (one.failed.round, one.clone()));
     compare("failed", &failed(expected), &failed(found), out);
     differences
 }

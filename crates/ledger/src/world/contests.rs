@@ -1,10 +1,11 @@
 //! What rounds do to each other (round.md, "When it is decided", rules 8 and 9): worked out behind each
 //! record of a round, from all that are not over. No record says it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use imbl::OrdSet;
+use serde::{Deserialize, Serialize};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Effect, Event};
@@ -12,19 +13,32 @@ use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::RoundId;
 use x811_protocol::parameters::Edition;
 use x811_protocol::round::{
-    self, Board, Failed, InARow, Place, Reason, Relation, Round, Seed, State,
+    self, Board, Failed, InARow, Place, Reason, Relation, Round, Seed, Shown, State,
 };
 use x811_protocol::time::TimestampMs;
 
 use super::apply::Applying;
+use super::roots::EVERY_RECORDS;
 use super::{Fault, World};
 use crate::quota;
 
 /// What an extract of a log has of rounds whose rivals are not in it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Alone {
+    /// The decision of a round, where the last record of any round was one.
+    decided: Option<(RoundId, u64)>,
     /// What closing votes say of the blocks that draw.
     seeds: imbl::OrdMap<RoundId, Seed>,
+}
+
+impl Alone {
+    /// Position of that round's decision, where a record at `position` stands directly behind it: nothing
+    /// but a root of all states may be between, and a bundle has no roots.
+    fn decided_before(&self, id: RoundId, position: u64) -> Option<u64> {
+        let (_, at) = self.decided.filter(|(round, _)| *round == id)?;
+        let is_root_between = at + 2 == position && position.is_multiple_of(EVERY_RECORDS);
+        (at + 1 == position || is_root_between).then_some(at)
+    }
 }
 
 impl Board for World {
@@ -38,11 +52,13 @@ impl Board for World {
     }
 
     fn failed(&self, proposer: Did, relations: &[Relation], at: TimestampMs) -> Vec<Arc<Failed>> {
-        if self.alone.is_some() {
-            // One that is not here may have ended the row.
-            return Vec::new();
-        }
-        let known = relations.iter();
+        // In an extract a round that is not here may have ended a row of those about one resource; a retry's
+        // stands with the round that it retries.
+        let is_known = |relation: &&Relation| match relation {
+            Relation::Retry(_) => true,
+            Relation::Tag(_) => self.alone.is_none(),
+        };
+        let known = relations.iter().filter(is_known);
         let known = known.filter_map(|relation| self.failed.get(&(proposer, *relation)));
         let lately = known.filter(|(until, _)| at <= *until);
         lately.map(|(_, failed)| failed.clone()).collect()
@@ -112,20 +128,30 @@ impl World {
 
     /// Puts back what a snapshot remembers.
     pub(super) fn remember_failed(&mut self, stored: Vec<StoredFailed>) {
-        for (proposer, relation, until, failed) in stored {
-            let key = (proposer, relation);
-            self.failed.insert(key, (until, Arc::new(failed)));
-            self.failed_until.insert((until, key));
+        for one in stored {
+            let failed = Arc::new(one.failed);
+            for relation in one.relations {
+                let key = (one.proposer, relation);
+                self.failed.insert(key, (one.until, failed.clone()));
+                self.failed_until.insert((one.until, key));
+            }
         }
     }
 
-    /// Failed rounds that are remembered, as a snapshot holds them.
+    /// Failed rounds that are remembered, as a snapshot holds them: who was missing is stored once a round,
+    /// whatever it is remembered by.
     pub(super) fn failed_rounds(&self) -> Vec<StoredFailed> {
-        let stored = self.failed.iter().map(|((proposer, relation), known)| {
-            let (until, failed) = known;
-            (*proposer, *relation, *until, (**failed).clone())
-        });
-        stored.collect()
+        let mut stored = BTreeMap::<RoundId, StoredFailed>::new();
+        for ((proposer, relation), (until, failed)) in &self.failed {
+            let one = stored.entry(failed.round).or_insert_with(|| StoredFailed {
+                failed: (**failed).clone(),
+                proposer: *proposer,
+                relations: Vec::new(),
+                until: *until,
+            });
+            one.relations.push(*relation);
+        }
+        stored.into_values().collect()
     }
 
     /// Charges whoever proposes for what is delivered. Only the present day is held, and nothing of it is
@@ -244,14 +270,22 @@ impl World {
         let (Some(alone), Some(live)) = (&self.alone, self.rounds.get(id).cloned()) else {
             return;
         };
-        let seed = alone.seeds.get(&id);
-        let (place, last_at) = (step.round_place(), live.updated_at);
-        let then = round::assumed_before(&live.state, step.event, place, last_at, seed);
+        let shown = Shown {
+            decided_at: alone.decided_before(id, step.position),
+            drawn_from: alone.seeds.get(&id),
+            last_at: live.updated_at,
+        };
+        let then = round::assumed_before(&live.state, step.event, step.round_place(), shown);
         if let Some(then) = then {
             self.put_round(id, then);
         }
+        let Some(alone) = &mut self.alone else {
+            return;
+        };
+        let is_decision = matches!(step.event, Event::Effect(Effect::RoundDecided(_)));
+        alone.decided = is_decision.then_some((id, step.position));
         if let Event::EnvelopeAccepted(accepted) = step.event
-            && let (Some(alone), Some(seed)) = (&mut self.alone, &accepted.derived.seed)
+            && let Some(seed) = &accepted.derived.seed
         {
             alone.seeds.insert(id, seed.clone());
         }
@@ -271,5 +305,16 @@ impl Applying<'_> {
 /// Open rounds about a resource.
 pub(super) type Listed = OrdSet<RoundId>;
 
-/// A failed round that is remembered: of which proposer, by what, until when.
-pub(crate) type StoredFailed = (Did, Relation, TimestampMs, Failed);
+/// A failed round that is remembered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StoredFailed {
+    /// Which, and who was missing.
+    pub(crate) failed: Failed,
+    /// Whose.
+    pub(crate) proposer: Did,
+    /// By what later rounds are related to it, in order.
+    pub(crate) relations: Vec<Relation>,
+    /// The last moment at which it counts.
+    pub(crate) until: TimestampMs,
+}

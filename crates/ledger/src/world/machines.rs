@@ -264,9 +264,14 @@ impl World {
     /// To whom notices of a subject are addressed: its members, and of a round the ledger itself, which
     /// all members read (machines.md section 8).
     fn notified<M: Held>(&self, id: M::Id, state: &M::State) -> Vec<Did> {
-        match (M::subject(id), &self.identity) {
-            (Subject::Round(_), Some(identity)) => vec![identity.did],
-            (_, _) => M::members(state),
+        match M::subject(id) {
+            Subject::Round(_) => self.identity.iter().map(|ledger| ledger.did).collect(),
+            Subject::Interaction(_)
+            | Subject::Contract(_)
+            | Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_)
+            | Subject::Conduct(_) => M::members(state),
         }
     }
 

@@ -8,7 +8,9 @@ use x811_eventlog::Checkpoint;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerKeyRotated, LedgerOpened, LedgerRole};
-use x811_protocol::key::{PublicKey, SecretKey};
+use x811_protocol::jws::{MEMBER, sign_object};
+use x811_protocol::key::{KeyId, PublicKey, SecretKey};
+use x811_protocol::round::{Outcome, signal_type};
 use x811_protocol::time::TimestampMs;
 
 /// Members of a message that its envelope repeats as they are.
@@ -34,7 +36,8 @@ impl Hand {
         SecretKey::from_seed([66; 32])
     }
 
-    fn secret(&self, key: &PublicKey) -> Option<&SecretKey> {
+    /// The secret of that key, where it is one of theirs.
+    pub(crate) fn secret(&self, key: &PublicKey) -> Option<&SecretKey> {
         self.0.get(&key.to_string())
     }
 
@@ -94,12 +97,23 @@ pub(crate) fn follow(event: &Value, message: &mut Value) {
     }
 }
 
+/// Signs the ledger's signal in the notice of an outcome.
+fn signal_anew(payload: &mut Value, kid: &KeyId, key: &SecretKey) {
+    let outcome = serde_json::from_value::<Outcome>(payload["outcome"].clone());
+    if let (Ok(outcome), Some(said)) = (outcome, payload.as_object_mut())
+        && said.remove(MEMBER).is_some()
+    {
+        let signature = sign_object(key, kid, signal_type(outcome), said);
+        said.insert(MEMBER.to_owned(), json!(signature));
+    }
+}
+
 /// The body of a notice, signed by the ledger's key in force where it is not the one that it `was`.
 pub(crate) fn signed_anew(
     hand: &Hand,
     opened: Option<&LedgerOpened>,
     event: &mut Value,
-    message: Value,
+    mut message: Value,
     was: Option<&[u8]>,
 ) -> Vec<u8> {
     let body = to_canonical(&message);
@@ -110,6 +124,15 @@ pub(crate) fn signed_anew(
     let (Some(key), Some(opened)) = (key, opened) else {
         return body;
     };
+    if was.is_some() {
+        // Only where it stands is another place: what is signed inside says that too.
+        let kid = KeyId {
+            did: opened.did,
+            key: key.public(),
+        };
+        signal_anew(&mut message["payload"], &kid, key);
+    }
+    let body = to_canonical(&message);
     let digest = Digest::of(&body);
     let envelope = &mut event["envelope"];
     envelope["digest"] = json!(digest);

@@ -12,6 +12,7 @@
 mod branches;
 mod cases;
 mod changes;
+mod extract;
 mod keys;
 mod ledgers_hand;
 mod lies;

@@ -1,4 +1,4 @@
-//! The golden log of rounds of version 2: rivals, cycles by every rule, lasting silence, and notices, for
+//! The golden logs of rounds of version 2 and bundles of such rounds: rivals, cycles by every rule, lasting silence, and notices, for
 //! whoever counts and hashes rounds without this code (round.md, "When it is decided", rules 8 and 9).
 
 use std::collections::BTreeSet;
@@ -12,9 +12,10 @@ use x811_protocol::facts::consensus::Decision;
 use x811_protocol::id::RoundId;
 use x811_protocol::observation::Observation;
 use x811_protocol::parameters::{CycleRule, Rounds};
+use x811_protocol::stream::Subject;
 
 use crate::base::{BASE, Base};
-use crate::bundles::signed;
+use crate::bundles::{bundle_of, signed};
 use crate::council::{Council, running};
 use crate::golden::{folder, is_to_be_written, under_rules_2};
 use crate::ledgerbox::Ledgerbox;
@@ -126,7 +127,7 @@ impl Rounding {
     }
 
     /// One waits for two above it; the highest is accepted, and the others are superseded.
-    async fn rivals(&mut self) {
+    async fn rivals(&mut self) -> Named {
         let low = self.propose("rivals", LIFE_MS, |_| {}).await;
         let rank = |it: &mut Value, specificity: u64| it["specificity"] = json!(specificity);
         let middle = self.propose("rivals", LIFE_MS, |it| rank(it, 5)).await;
@@ -135,6 +136,7 @@ impl Rounding {
         self.vote(high, 0..4, "approve").await;
         self.vote(middle, 0..4, "approve").await;
         self.ledgerbox.watch_ms(6_000).await;
+        low
     }
 
     /// It is held no longer than that, though the ledger was away meanwhile, and is done.
@@ -151,7 +153,7 @@ impl Rounding {
     }
 
     /// Sealed, with a second vote and one that is not revealed; held, and accepted when its rival is rejected.
-    async fn sealed(&mut self) {
+    async fn sealed(&mut self) -> Named {
         let high = self
             .propose("seals", LIFE_MS, |it| it["specificity"] = json!(9))
             .await;
@@ -173,12 +175,32 @@ impl Rounding {
         self.ledgerbox.watch_ms(11_000).await;
         self.vote(high, 0..4, "reject").await;
         self.ledgerbox.watch_ms(6_000).await;
+        low
     }
 
     /// The oldest of a cycle stays, and goes on.
     async fn oldest(&mut self) {
         let [early, _] = self.cycle("age").await;
         self.vote(early, 2..4, "approve").await;
+    }
+
+    /// A circle of three: the oldest stays, and is neither the one that closed it nor the one before. Another
+    /// round is blocked by one of them, and is none of the circle.
+    async fn circle(&mut self) -> [Named; 4] {
+        let first = self.propose("circle", LIFE_MS, |_| {}).await;
+        self.ledgerbox.watch_ms(1_000).await;
+        let second = self.propose("circle", LIFE_MS, |_| {}).await;
+        self.ledgerbox.watch_ms(1_000).await;
+        let third = self.propose("circle", LIFE_MS, |_| {}).await;
+        let beside = self.propose("beside", LIFE_MS, |_| {}).await;
+        self.block(beside, first).await;
+        self.block(third, first).await;
+        self.block(first, second).await;
+        self.block(second, third).await;
+        self.vote(first, 2..4, "approve").await;
+        self.vote(beside, 2..4, "reject").await;
+        self.ledgerbox.watch_ms(6_000).await;
+        [first, second, third, beside]
     }
 
     /// A cycle is put to a human, who decides one of its rounds and not the other.
@@ -208,12 +230,13 @@ impl Rounding {
     }
 
     /// A block draws; the moment of both rounds came before.
-    async fn drawn(&mut self) {
+    async fn drawn(&mut self) -> Named {
         let both = self.cycle("blocks").await;
         for one in both {
             self.vote(one, 2..4, "abstain").await;
         }
         self.mine().await;
+        both[1]
     }
 
     /// One is taken back while it waits, and the block draws among those that are left.
@@ -237,7 +260,7 @@ impl Rounding {
     }
 
     /// The same voters are missing twice, so that a human is asked with retries left.
-    async fn silent(&mut self) {
+    async fn silent(&mut self) -> Named {
         let first = self.propose("silence", 20_000, |_| {}).await;
         self.vote(first, [1], "approve").await;
         self.ledgerbox.watch_ms(22_000).await;
@@ -255,6 +278,18 @@ impl Rounding {
         let third = self.propose("silence", 20_000, |_| {}).await;
         self.vote(third, 0..3, "abstain").await;
         self.ledgerbox.watch_ms(22_000).await;
+        second
+    }
+
+    /// The same voters are missing in two rounds about one thing, the second of which retries nothing.
+    async fn silent_again(&mut self) -> Named {
+        let first = self.propose("silence", 20_000, |_| {}).await;
+        self.vote(first, [1], "approve").await;
+        self.ledgerbox.watch_ms(22_000).await;
+        let second = self.propose("silence", 20_000, |_| {}).await;
+        self.vote(second, [2], "approve").await;
+        self.ledgerbox.watch_ms(22_000).await;
+        second
     }
 
     /// One that is still held when the log ends.
@@ -281,15 +316,15 @@ async fn said(ledgerbox: &Ledgerbox) -> BTreeSet<String> {
 #[tokio::test]
 async fn golden_log_of_rivals_and_cycles_is_what_is_written() {
     let mut rounding = Rounding::new().await;
-    rounding.rivals().await;
+    let held = rounding.rivals().await;
     rounding.held_too_long().await;
     rounding.oldest().await;
     rounding.under(CycleRule::Escalate).await;
-    rounding.sealed().await;
+    let sealed = rounding.sealed().await;
     rounding.asked().await;
-    rounding.silent().await;
+    let silent = rounding.silent().await;
     rounding.under(CycleRule::Random).await;
-    rounding.drawn().await;
+    let drawn = rounding.drawn().await;
     rounding.left().await;
     rounding.passed().await;
     rounding.waiting().await;
@@ -314,13 +349,62 @@ async fn golden_log_of_rivals_and_cycles_is_what_is_written() {
     ] {
         assert!(said.contains(word), "{word} is not in {said:?}");
     }
+    let of_rounds = [
+        ("round-held-v3", held),
+        ("round-sealed-v3", sealed),
+        ("round-silent-v3", silent),
+        ("round-drawn-v3", drawn),
+    ];
+    written(ledgerbox, "log-rounds", &of_rounds).await;
+}
+
+/// The whole log, and bundles of these rounds.
+async fn written(ledgerbox: &Ledgerbox, log: &str, of_rounds: &[(&str, Named)]) {
     let note = signed(ledgerbox, ledgerbox.records().await.len()).await;
-    let log = exported_under(ledgerbox, Some(&note)).await;
-    assert_eq!(found(&audit(&log)), []);
-    let path = folder().join(under_rules_2("bundle/log-rounds.x811"));
-    if is_to_be_written() {
-        std::fs::write(path, log).unwrap();
-    } else {
-        assert!(std::fs::read(path).is_ok_and(|known| known == log));
+    let whole = exported_under(ledgerbox, Some(&note)).await;
+    let mut files = vec![(log, whole)];
+    for (name, (round, _)) in of_rounds {
+        files.push((name, bundle_of(ledgerbox, Subject::Round(*round)).await));
     }
+    for (name, bytes) in files {
+        assert_eq!(found(&audit(&bytes)), [], "{name}");
+        let path = folder().join(under_rules_2(&format!("bundle/{name}.x811")));
+        if is_to_be_written() {
+            std::fs::write(path, bytes).unwrap();
+        } else {
+            let known = std::fs::read(path).ok();
+            assert!(known == Some(bytes), "what is written has changed: {name}");
+        }
+    }
+}
+
+/// A cycle of more than two, which is closed by its oldest round, by its youngest or by neither: here by the
+/// one in the middle.
+#[tokio::test]
+async fn golden_log_of_a_circle_of_three_is_what_is_written() {
+    let mut rounding = Rounding::new().await;
+    let three = rounding.circle().await;
+    let again = rounding.silent_again().await;
+    let ledgerbox = &rounding.ledgerbox;
+    let escalated = ledgerbox.rows.rows().subjects[&Subject::Round(again.0)].clone();
+    assert_eq!(escalated.state, "undecided", "nobody is named who could");
+    let reasons = three.map(|(round, _)| {
+        let rows = ledgerbox.rows.rows();
+        let row = &rows.subjects[&Subject::Round(round)];
+        (
+            row.detail["outcome"]["reason"].clone(),
+            row.detail["superseded_by"].clone(),
+        )
+    });
+    let oldest = json!(three[0].0);
+    let due = [
+        ("tie", Value::Null),
+        ("superseded", oldest.clone()),
+        ("superseded", oldest),
+        ("rejected", Value::Null),
+    ];
+    assert_eq!(reasons, due.map(|(reason, by)| (json!(reason), by)));
+    let [first, ..] = three;
+    let of_rounds = [("round-circle-v3", first), ("round-silent-again-v3", again)];
+    written(ledgerbox, "log-circle", &of_rounds).await;
 }

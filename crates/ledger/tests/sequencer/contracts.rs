@@ -17,6 +17,7 @@ use x811_protocol::facts::NegotiationVerb;
 use x811_protocol::id::ContractId;
 use x811_protocol::parameters::Contracts;
 use x811_protocol::refusal::Kind;
+use x811_protocol::stream::Subject;
 
 /// A ledger that takes contracts.
 async fn opened() -> Ledgerbox {
@@ -529,7 +530,12 @@ async fn xn_9_engaged_that_is_left_out_of_a_bundle_is_missed() {
     );
     let elsewhere = &report.extract.as_ref().unwrap().not_checked;
     assert_eq!(elsewhere.get(&Unchecked::EffectsElsewhere), Some(&1));
-    assert_eq!(report.extract.unwrap().contract, talks.id);
+    let of = report
+        .extract
+        .unwrap()
+        .subject()
+        .and_then(Subject::contract);
+    assert_eq!(of, talks.id);
 
     let interaction = bundle(&ledgerbox, id.into()).await;
     // The cause is the last record of the one, and not in the other.

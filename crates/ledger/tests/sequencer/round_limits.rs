@@ -116,6 +116,22 @@ async fn cc_059_the_second_failure_in_a_row_is_put_to_humans() {
     holds(&mut ledgerbox, &[first, second]).await;
 }
 
+/// Who was missing is stored once, by however many resources the failed round is remembered.
+#[tokio::test]
+async fn a_snapshot_has_a_failed_round_once() {
+    let ledgerbox = running(Rounds::DEFAULT).await;
+    let mut council = Council::new(&ledgerbox, 5).await;
+    let proposal = council.proposal(&ledgerbox, 60_000, |it| {
+        it["action"]["resource"] = json!(["a", "b", "c", "d", "e", "f", "g", "h"]);
+    });
+    ledgerbox.accept(&proposal).await;
+    ledgerbox.advance_ms(60_001).await;
+    let snapshot = ledgerbox.snapshot_now();
+    let stored = String::from_utf8_lossy(&snapshot);
+    assert_eq!(stored.matches("\"missing\":[").count(), 1);
+    ledgerbox.assert_log_adds_up().await;
+}
+
 /// Attack: an agent writes to itself in the type of the ledger's notices.
 #[tokio::test]
 async fn mach_8_nobody_but_the_ledger_writes_notices_of_rounds() {

@@ -63,7 +63,7 @@ fn assert_shared_parameters(world: &World) {
 }
 
 impl Ledgerbox {
-    fn snapshot_now(&self) -> Vec<u8> {
+    pub(crate) fn snapshot_now(&self) -> Vec<u8> {
         let world = self.ledger().world();
         snapshot::encode(&world, self.ledger().now(), &self.identity.key).unwrap()
     }

@@ -17,6 +17,9 @@ pub const PROTOCOL_VERSION: &str = "0.1.0";
 /// The type of the ledger's notices of rounds.
 pub const CONSENSUS_NOTICE: &str = "x811.consensus/notice";
 
+/// The type of notices of sessions, agreements and conduct.
+pub const CAPABILITY_NOTICE: &str = "x811.capability/notice";
+
 /// The longest `version`, in bytes (record.md section 1: labels).
 const VERSION_MAX_LEN: usize = 32;
 

@@ -20,7 +20,7 @@ mod times;
 mod verify;
 
 pub use accepted::{AcceptedHeader, nonce_tag};
-pub use header::{CONSENSUS_NOTICE, Header, PROTOCOL_VERSION};
+pub use header::{CAPABILITY_NOTICE, CONSENSUS_NOTICE, Header, PROTOCOL_VERSION};
 pub use heartbeat::{ParsedHeartbeat, SdkHeartbeat};
 pub use message_type::{CoreType, CustomType, MessageType, MessageTypeError};
 pub use parse::{EnvelopeRules, ParsedEnvelope};

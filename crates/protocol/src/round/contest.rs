@@ -441,22 +441,27 @@ impl Settling<'_> {
     }
 }
 
+/// What a bundle shows of a round before the next record of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    /// Position of its decision, where the next record can stand directly behind that.
+    pub decided_at: Option<u64>,
+    /// What its closing vote says of the draw.
+    pub drawn_from: Option<&'a Seed>,
+    /// When the record before was recorded.
+    pub last_at: TimestampMs,
+}
+
 /// The state that rounds which are not here must have brought it to before a record, where it cannot have
-/// come there by itself: a bundle has one round, and not its rivals. `last_at` is when the record before
-/// was recorded, `drawn_from` what its closing vote says of the draw.
-pub fn assumed(
-    state: &State,
-    recorded: &Recorded<'_>,
-    last_at: TimestampMs,
-    drawn_from: Option<&Seed>,
-) -> Option<State> {
+/// come there by itself: a bundle has one round, and not its rivals.
+pub fn assumed(state: &State, recorded: &Recorded<'_>, shown: Shown<'_>) -> Option<State> {
     if !state.has_rivals() {
         return None;
     }
-    if let Some(verdict) = &state.decided {
-        return lacking(state, verdict.reason, recorded.entry);
+    if state.decided.is_some() {
+        return lacking(state, recorded, shown.decided_at);
     }
-    let at = recorded.recorded_at_ms;
+    let (at, last_at, drawn_from) = (recorded.recorded_at_ms, shown.last_at, shown.drawn_from);
     let mut then = state.clone();
     let is_decision = matches!(recorded.entry, Entry::Event(RoundEvent::RoundDecided(_)));
     let is_held = matches!(then.phase, Phase::Held { .. });
@@ -507,15 +512,16 @@ pub fn assumed(
     (then != *state).then_some(then)
 }
 
-/// A round that was escalated for lasting silence: the failed one before is not here.
-fn lacking(state: &State, reason: Reason, entry: Entry<'_>) -> Option<State> {
-    let Entry::Event(RoundEvent::RoundEscalated(escalated)) = entry else {
+/// A round that was escalated for lasting silence, where the failed one before is not here: all else has to
+/// be so. It follows its decision directly and names it, and what the round shows leaves room for a failed
+/// one before.
+fn lacking(state: &State, recorded: &Recorded<'_>, decided_at: Option<u64>) -> Option<State> {
+    let Entry::Event(RoundEvent::RoundEscalated(escalated)) = recorded.entry else {
         return None;
     };
-    let may_lack = matches!(reason, Reason::NoQuorum | Reason::NoDecisiveVotes);
-    let is_it = escalated.reason == EscalationReason::Deadlock && may_lack;
-    let is_known = state.contest.lacking_since.is_some();
-    if !is_it || is_known || state.failure().is_none() {
+    let follows = decided_at == Some(escalated.cause)
+        && state.failure().map(|(_, since)| since) == Some(recorded.recorded_at_ms);
+    if !follows || escalated.reason != EscalationReason::Deadlock || !state.may_lack_as_another() {
         return None;
     }
     let mut then = state.clone();

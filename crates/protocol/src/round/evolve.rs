@@ -320,10 +320,8 @@ impl Evolving<'_> {
     fn close(&self, state: &mut State) {
         let is_sealed = |seat: &Seat| seat.vote.as_ref().is_some_and(|vote| vote.choice.is_none());
         if state.seats.iter().any(is_sealed) {
-            let rounds = &state.opening.rounds;
-            let reveal_ms = state.opening.proposal.reveal_ms.unwrap_or(rounds.reveal_ms);
             state.phase = Phase::Revealing {
-                deadline: self.at().saturating_add_ms(reveal_ms),
+                deadline: self.at().saturating_add_ms(state.opening.reveal_ms()),
             };
             return;
         }

@@ -95,6 +95,15 @@ impl State {
         }
     }
 
+    /// Whether it failed in such a way that it may be the second one in a row, the first of which only
+    /// whoever has the whole log knows: one about the same resource, as its retries are in its bundle.
+    pub fn may_lack_as_another(&self) -> bool {
+        self.is_of_second_edition()
+            && self.contest.lacking_since.is_none()
+            && !self.opening.proposal.resource_tags.is_empty()
+            && self.lacks_as(&self.as_failed())
+    }
+
     /// Whether it failed for lack of voters who were missing in `before` too, so that without them there is
     /// no quorum, or nobody at all.
     pub(super) fn lacks_as(&self, before: &Failed) -> bool {

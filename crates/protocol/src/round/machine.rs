@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::contest::{self, Board};
+use super::contest::{self, Board, Shown};
 use super::event::{RoundEvent, RoundWindow};
 use super::evolve;
 use super::follow::{decision, follow};
 use super::state::{State, StateName};
-use super::{Context, Derived, Entry, Input, Message, Recorded, Seed, Taken, decide, told};
+use super::{Context, Derived, Entry, Input, Message, Recorded, Taken, decide, told};
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::event::{self, Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
@@ -289,11 +289,10 @@ pub fn assumed_before(
     state: &State,
     event: &Event,
     place: Place,
-    last_at: TimestampMs,
-    seed: Option<&Seed>,
+    shown: Shown<'_>,
 ) -> Option<State> {
     with_entry(event, place, |recorded| {
-        contest::assumed(state, recorded, last_at, seed)
+        contest::assumed(state, recorded, shown)
     })
     .flatten()
 }

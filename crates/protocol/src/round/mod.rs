@@ -38,7 +38,7 @@ pub mod table;
 pub mod tally;
 mod told;
 
-pub use contest::{Board, Contest, Draw, Ending, Waiting, assumed, settle};
+pub use contest::{Board, Contest, Draw, Ending, Shown, Waiting, assumed, settle};
 pub use event::{
     Anomaly, AnomalyNoted, CycleDrawn, EscalationReason, Resubmitted, RoundDecided, RoundEscalated,
     RoundEvent, RoundOpened, RoundWindow,
@@ -53,7 +53,7 @@ pub use message::offices;
 pub use rivals::{Rank, Walk, drawn, walk};
 pub use state::{Countersignature, Opening, Phase, Reported, Seat, State, StateName, VoteRecord};
 pub use tally::{Outcome, Reason, Tally, Verdict};
-pub use told::{news, signal_type};
+pub use told::{is_for_humans, is_for_members, is_told, news, signal_type};
 
 use std::sync::Arc;
 

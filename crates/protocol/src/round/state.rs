@@ -142,6 +142,11 @@ impl Opening {
         !self.ledger_leads || self.proposal.mechanism == Mechanism::Weighted
     }
 
+    /// How long sealed votes may be revealed, in milliseconds: as the proposal says, or its parameters.
+    pub fn reveal_ms(&self) -> u64 {
+        self.proposal.reveal_ms.unwrap_or(self.rounds.reveal_ms)
+    }
+
     /// How long the proposer gave it, in milliseconds.
     pub fn life_ms(&self) -> u64 {
         self.proposal.timeout_ms.since(self.created_ms)
@@ -445,9 +450,8 @@ impl State {
     /// (CX-51). Of a window that is longer than a minute nothing is kept back, so that no proposal
     /// holds up who reads the log.
     pub fn first_hidden_reveal(&self) -> Option<u64> {
-        let (proposal, rounds) = (&self.opening.proposal, &self.opening.rounds);
-        let window_ms = proposal.reveal_ms.unwrap_or(rounds.reveal_ms);
-        if !matches!(self.phase, Phase::Revealing { .. }) || window_ms > MOST_HIDDEN_MS {
+        let is_revealing = matches!(self.phase, Phase::Revealing { .. });
+        if !is_revealing || self.opening.reveal_ms() > MOST_HIDDEN_MS {
             return None;
         }
         let votes = self.seats.iter().filter_map(|seat| seat.vote.as_ref());

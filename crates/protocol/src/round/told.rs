@@ -12,6 +12,7 @@ use super::tally::{Outcome, Verdict};
 use crate::event::{Effect, Event, LapsedWindow};
 use crate::facts::ConsensusVerb;
 use crate::kernel::{News, Told};
+use crate::parameters::{Edition, Rounds};
 
 /// What the notice of a record of a round tells, if it has one.
 pub fn news(event: &Event) -> Option<News> {
@@ -37,15 +38,27 @@ pub fn news(event: &Event) -> Option<News> {
     }
 }
 
-/// What is told of `event`, which led to `after`; nothing of a round that was opened before there were
-/// such notices. Of what was
-/// noticed humans alone get one; members find it in the history.
+/// Whether the ledger tells that of a round that was opened under these parameters: none of one that was
+/// opened before there were such notices, and of what was noticed only where humans are named, who alone get
+/// it. Members find that in the history.
+pub fn is_told(news: News, rounds: &Rounds) -> bool {
+    let has_readers = is_for_members(news) || !rounds.humans.is_empty();
+    rounds.version >= Edition::Second && has_readers
+}
+
+/// Whether members of a round get a notice that tells that.
+pub const fn is_for_members(news: News) -> bool {
+    !matches!(news, News::AnomalyNoted)
+}
+
+/// Whether the humans get it whom the parameters name.
+pub const fn is_for_humans(news: News) -> bool {
+    matches!(news, News::RoundEscalated | News::AnomalyNoted)
+}
+
+/// What is told of `event`, which led to `after`.
 pub(super) fn told(event: &Event, after: &State) -> Option<Told> {
-    let news = news(event).filter(|_| after.is_of_second_edition())?;
-    let has_humans = !after.opening.rounds.humans.is_empty();
-    if news == News::AnomalyNoted && !has_humans {
-        return None;
-    }
+    let news = news(event).filter(|news| is_told(*news, &after.opening.rounds))?;
     if let Event::Lapsed(lapsed) = event {
         let related = Some(after.opening.record.envelope);
         return Some(Told::news(news, Some(lapsed.code), related));
@@ -53,32 +66,42 @@ pub(super) fn told(event: &Event, after: &State) -> Option<Told> {
     let mut members = Map::new();
     let round = json!(after.opening.id());
     members.insert("proposal_id".to_owned(), round);
-    members.extend(own_members(event, after));
+    if let Event::Effect(effect) = event
+        && let Value::Object(own) = own_members(effect, after)
+    {
+        members.extend(own);
+    }
     Some(Told {
         more: Some(Arc::new(members)),
         ..Told::news(news, None, None)
     })
 }
 
-/// What a notice says of that event.
-fn own_members(event: &Event, after: &State) -> Map<String, Value> {
-    let own = if let Event::Effect(Effect::RoundOpened(opened)) = event {
-        json!({ "leader": opened.leader, "term": opened.term })
-    } else if let Event::Effect(Effect::RoundDecided(decided)) = event {
-        let tally = after.decided.as_ref().map(Verdict::to_value);
-        json!({ "outcome": decided.outcome, "tally": tally })
-    } else if let Event::Effect(Effect::RoundEscalated(escalated)) = event {
-        json!({
+/// What a notice says of that effect.
+fn own_members(effect: &Effect, after: &State) -> Value {
+    match effect {
+        Effect::RoundOpened(opened) => json!({ "leader": opened.leader, "term": opened.term }),
+        Effect::RoundDecided(decided) => {
+            let tally = after.decided.as_ref().map(Verdict::to_value);
+            json!({ "outcome": decided.outcome, "tally": tally })
+        }
+        Effect::RoundEscalated(escalated) => json!({
             "proposal": after.opening.record.position,
             "reason": escalated.reason,
             "votes": votes(after),
-        })
-    } else if let Event::Effect(Effect::AnomalyNoted(noted)) = event {
-        json!({ "agents": noted.agents, "kind": noted.kind, "records": noted.records })
-    } else {
-        Value::Null
-    };
-    own.as_object().cloned().unwrap_or_default()
+        }),
+        Effect::AnomalyNoted(noted) => {
+            json!({ "agents": noted.agents, "kind": noted.kind, "records": noted.records })
+        }
+        // Of these nothing is told in a round.
+        Effect::Resubmitted(_)
+        | Effect::Engaged(_)
+        | Effect::SessionClosed(_)
+        | Effect::Agreed(_)
+        | Effect::Used(_)
+        | Effect::BreachRecorded(_)
+        | Effect::Excluded(_) => Value::Null,
+    }
 }
 
 /// Positions of all votes, of sealed ones that were revealed those of their reveals, in the order of the log

@@ -39,20 +39,10 @@ pub fn agreement_nodes<'a>(records: impl IntoIterator<Item = Recorded<'a>>) -> V
     let mut walk = Walk::default();
     let mut nodes = Vec::new();
     for recorded in records {
-        match (recorded.subject, recorded.event) {
-            (Subject::Session(id), Event::EnvelopeAccepted(accepted)) => {
-                walk.talks.entry(id).or_default().said(&recorded, accepted);
-            }
-            (Subject::Session(id), Event::Effect(Effect::SessionClosed(closed))) => {
-                nodes.extend(walk.closed(id, &recorded, closed));
-            }
-            (Subject::Agreement(_), Event::Effect(Effect::Agreed(agreed))) => {
-                walk.made = Some((recorded, agreed));
-            }
-            (Subject::Agreement(_), Event::EnvelopeAccepted(accepted)) => {
-                nodes.extend(walk.revoked(&recorded, accepted));
-            }
-            (_, _) => {}
+        if let Subject::Session(id) = recorded.subject {
+            nodes.extend(walk.of_session(id, &recorded));
+        } else if let Subject::Agreement(_) = recorded.subject {
+            nodes.extend(walk.of_agreement(recorded));
         }
     }
     nodes
@@ -93,6 +83,24 @@ impl Talk {
 }
 
 impl<'a> Walk<'a> {
+    fn of_session(&mut self, id: SessionId, recorded: &Recorded<'a>) -> Vec<Node> {
+        if let Event::EnvelopeAccepted(accepted) = recorded.event {
+            self.talks.entry(id).or_default().said(recorded, accepted);
+        } else if let Event::Effect(Effect::SessionClosed(closed)) = recorded.event {
+            return self.closed(id, recorded, closed);
+        }
+        Vec::new()
+    }
+
+    fn of_agreement(&mut self, recorded: Recorded<'a>) -> Option<Node> {
+        if let Event::Effect(Effect::Agreed(agreed)) = recorded.event {
+            self.made = Some((recorded, agreed));
+        } else if let Event::EnvelopeAccepted(accepted) = recorded.event {
+            return self.revoked(&recorded, accepted);
+        }
+        None
+    }
+
     /// The node of a close, and behind it that of the agreement that both have signed in it.
     fn closed(
         &mut self,

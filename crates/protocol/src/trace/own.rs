@@ -5,6 +5,9 @@
 //! (`Ed25519`) `kid` is a key of the agent, as in all its signatures. With `ES256` it is a `did:key` of P-256:
 //! no such key is in a ledger, so what holds is that the agent signed a message with this token in it, and
 //! the token by a key that it names itself.
+//!
+//! Beside a message, in the header `Execution-Context`, tokens are checked when they come and kept nowhere:
+//! no signature of the message is over them, so that a log could not show them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +24,7 @@ use super::token::{Claims, TYP, TraceFault};
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::key::KeyId;
+use crate::time::TimestampMs;
 
 /// The member of a payload that holds one.
 const MEMBER: &str = "ect";
@@ -30,6 +34,12 @@ const MOST_BYTES: usize = 4_096;
 
 /// How much later than its record a token may say that it was made, in seconds: clocks differ.
 const SKEW_S: u64 = 300;
+
+/// Most tokens beside one message: its sender's own, and those that it rests on.
+const MOST_PRESENTED: usize = 8;
+
+/// `alg` of tokens by a key that they name themselves.
+const ES256: &str = "ES256";
 
 /// Multicodec of a compressed P-256 key.
 const P256: [u8; 2] = [0x80, 0x24];
@@ -150,6 +160,52 @@ pub fn check_own(claims: &[Claims], own: &[OwnToken]) -> Result<Vec<OwnStep>, Tr
     }
 }
 
+/// Checks tokens that are shown beside a message, in a header that no record has: the first is its sender's,
+/// signed where it is `EdDSA` by the key that signed the message, `by`; the others, which it may rest on,
+/// are by whoever issued them. What they rest on is not looked up: a ledger keeps no tokens of agents.
+///
+/// # Errors
+/// The first fault.
+pub fn check_presented(tokens: &[&str], by: KeyId, now: TimestampMs) -> Result<(), TraceFault> {
+    let now_s = now.as_ms() / 1_000;
+    let mut known = BTreeSet::new();
+    for (place, token) in tokens.iter().enumerate() {
+        let fault = |why: &str| fault(place, why);
+        if place == MOST_PRESENTED {
+            return Err(fault("at most eight tokens are taken"));
+        }
+        if token.len() > MOST_BYTES {
+            return Err(fault("a token has at most 4,096 bytes"));
+        }
+        let sender = (place == 0).then_some(by.did);
+        let (header, claims) = read(token, sender).map_err(|why| fault(&why))?;
+        let is_of_another_key = place == 0
+            && header.alg != ES256
+            && header.kid.parse::<KeyId>().is_ok_and(|kid| kid != by);
+        let faults = [
+            (is_of_another_key, "it is not by the key of the message"),
+            (
+                sender.is_some_and(|sender| claims.iss != sender),
+                "its issuer is not whoever sent the message",
+            ),
+            (claims.exec_act.is_empty(), "it does not say what was done"),
+            (!known.insert(claims.jti), "its jti was there before"),
+            (
+                claims.iat > now_s.saturating_add(SKEW_S),
+                "it says that it was made later than now",
+            ),
+            (
+                claims.exp.is_none_or(|exp| exp <= now_s.max(claims.iat)),
+                "it says no end, or has ended",
+            ),
+        ];
+        if let Some((_, why)) = faults.into_iter().find(|(is_there, _)| *is_there) {
+            return Err(fault(why));
+        }
+    }
+    Ok(())
+}
+
 fn fault(place: usize, why: &str) -> TraceFault {
     TraceFault {
         place,
@@ -191,6 +247,13 @@ fn held(
     node: &Claims,
     known: &BTreeSet<Uuid>,
 ) -> Result<(String, Uuid), String> {
+    let (header, claims) = read(token, Some(by))?;
+    claims.fit(by, node, known)?;
+    Ok((header.kid, claims.jti))
+}
+
+/// A token whose signature holds: by a key of that agent, or of whoever it says that issued it.
+fn read(token: &str, by: Option<Did>) -> Result<(Header, OwnClaims), String> {
     let parts: Vec<&str> = token.split('.').collect();
     let [protected, payload, signature] = parts.as_slice() else {
         return Err("a token has three parts".to_owned());
@@ -205,12 +268,14 @@ fn held(
     if header.typ != TYP {
         return Err(format!("its typ must be {TYP}"));
     }
+    let claims: Result<OwnClaims, _> = serde_json::from_slice(&decoded(payload)?);
     let input = format!("{protected}.{payload}");
-    signed_by(&header, by, input.as_bytes(), &decoded(signature)?)?;
-    let claims: OwnClaims = serde_json::from_slice(&decoded(payload)?)
-        .map_err(|error| format!("its claims cannot be read: {error}"))?;
-    claims.fit(by, node, known)?;
-    Ok((header.kid, claims.jti))
+    let issuer = claims.as_ref().ok().map(|claims| claims.iss);
+    if let Some(by) = by.or(issuer) {
+        signed_by(&header, by, input.as_bytes(), &decoded(signature)?)?;
+    }
+    let claims = claims.map_err(|error| format!("its claims cannot be read: {error}"))?;
+    Ok((header, claims))
 }
 
 fn signed_by(header: &Header, by: Did, input: &[u8], signature: &[u8]) -> Result<(), String> {
@@ -228,7 +293,7 @@ fn signed_by(header: &Header, by: Did, input: &[u8], signature: &[u8]) -> Result
                 .then_some(())
                 .ok_or_else(wrong)
         }
-        "ES256" => {
+        ES256 => {
             let key = p256_key(&header.kid).ok_or("its kid is no did:key of P-256")?;
             let signature = P256Signature::from_slice(signature).map_err(|_| wrong())?;
             key.verify(input, &signature).map_err(|_| wrong())

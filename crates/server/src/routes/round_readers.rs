@@ -4,14 +4,16 @@
 use crate::app::App;
 use crate::error::ApiError;
 use crate::signed_read::{ReadRefusal, Reader};
+use crate::stored;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::row::SubjectRow;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
-use x811_protocol::event::Event;
+use x811_protocol::event::{Event, NoticeIssued};
 use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::round;
 use x811_protocol::stream::{Stream, Subject};
 
 /// The row of that round, for those who may read it; 404 for all others.
@@ -43,18 +45,34 @@ fn humans<C: Clock>(app: &App<C>) -> &[Did] {
 }
 
 /// Whether a notice in that stream is for that agent too, which it is not addressed to: members of a round
-/// and the humans who are named get those of the round.
+/// get those of the round, but for what was noticed; that, and escalations, the humans get who are named.
 pub(super) async fn is_told<C: Clock>(
     app: &App<C>,
+    notice: &NoticeIssued,
     stream: &str,
     agent: Did,
 ) -> Result<bool, ApiError> {
-    let Ok(Stream::Of(subject @ Subject::Round(_))) = stream.parse() else {
+    let Some(subject) = round_of(stream) else {
         return Ok(false);
     };
+    let cause = stored::record(app, notice.cause).await?;
+    let Some(news) = round::news(&stored::event(&cause)?) else {
+        return Ok(false);
+    };
+    if round::is_for_humans(news) && humans(app).contains(&agent) {
+        return Ok(true);
+    }
     let row = app.ledger.read_model().subject(subject).await?;
     let is_member = |row: SubjectRow| row.members.contains(&agent);
-    Ok(humans(app).contains(&agent) || row.is_some_and(is_member))
+    Ok(round::is_for_members(news) && row.is_some_and(is_member))
+}
+
+/// The round whose stream has that name.
+fn round_of(stream: &str) -> Option<Subject> {
+    match stream.parse() {
+        Ok(Stream::Of(subject @ Subject::Round(_))) => Some(subject),
+        Ok(_) | Err(_) => None,
+    }
 }
 
 /// Whether who reads the round may read its votes too: everybody once it is decided, before that only an
@@ -75,23 +93,18 @@ pub(super) async fn may_read_message<C: Clock>(
     (event, position): (&Event, u64),
     stream: &str,
 ) -> Result<bool, ApiError> {
-    if let Event::NoticeIssued(_) = event {
-        app.rows_reflect(position).await?;
-        return match reader.alone() {
-            Some(agent) => is_told(app, stream, agent).await,
-            None => Ok(false),
-        };
-    }
-    let Event::EnvelopeAccepted(accepted) = event else {
-        return Ok(false);
-    };
-    let Facts::Consensus(facts) = &accepted.facts else {
+    let Some(subject) = round_of(stream) else {
         return Ok(false);
     };
     // Rows come a moment later than records.
     app.rows_reflect(position).await?;
-    let rows = app.ledger.read_model();
-    let row = rows.subject(Subject::Round(facts.round())).await?;
+    if let (Event::NoticeIssued(notice), Some(agent)) = (event, reader.alone())
+        && is_told(app, notice, stream, agent).await?
+    {
+        return Ok(true);
+    }
+    // Notices stand in the history too, which whoever reads the round has.
+    let row = app.ledger.read_model().subject(subject).await?;
     let row = row.filter(|row| may_read(app, reader, row));
     Ok(row.is_some_and(|row| !is_vote(event) || may_read_votes(app, reader, &row)))
 }

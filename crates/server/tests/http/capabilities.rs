@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use x811_ledger::audit::audit_export;
 use x811_protocol::envelope::{EnvelopeRules, ParsedEnvelope, verify};
 use x811_protocol::key::{AgentKey, Profile};
+use x811_protocol::stream::Subject;
 
 /// What that agent says that it can do.
 pub(crate) fn descriptor(agent: &Agent, revision: u64) -> Value {
@@ -109,5 +110,6 @@ async fn cc_074_a_stranger_audits_every_revision_offline() {
     assert_eq!(answer.status, 200, "{}", answer.text);
     let report = audit_export(answer.text.as_bytes(), None).unwrap();
     assert!(report.is_clean(), "{:?}", report.findings);
-    assert_eq!(report.extract.unwrap().descriptor, Some(agent.did));
+    let of = report.extract.unwrap().subject();
+    assert_eq!(of, Some(Subject::Descriptor(agent.did)));
 }

@@ -14,7 +14,7 @@ use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::EnvelopeId;
 
 /// Codes that no answer and no notice of the ledger carries, and why.
-const EXCUSED: [(Code, &str); 12] = [
+const EXCUSED: [(Code, &str); 13] = [
     (
         Code::PolicyRejected,
         "an initiator writes it into its own REJECT (AX-36): x811-client's policy tests provoke it",
@@ -33,6 +33,10 @@ const EXCUSED: [(Code, &str); 12] = [
     (Code::HumanSilent, IN_LAPSES),
     (Code::ExecutionOverdue, IN_LAPSES),
     (Code::NotResubmitted, IN_LAPSES),
+    (
+        Code::TraceInvalid,
+        "it is about a header beside a message: the tests of tokens there provoke it",
+    ),
 ];
 
 /// No message is refused so.

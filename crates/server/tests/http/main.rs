@@ -43,6 +43,7 @@ mod registry;
 mod repeats;
 mod rotated_keys;
 mod round_lists;
+mod round_notices;
 mod rounds;
 mod sessions;
 mod settlement;

@@ -14,6 +14,7 @@ use x811_protocol::jws;
 use x811_protocol::key::KeyId;
 use x811_protocol::parameters::Rounds;
 use x811_protocol::round::{Opened, commitment};
+use x811_protocol::stream::Subject;
 use x811_server::LogReaders;
 
 /// 16 bytes that nothing else has.
@@ -252,7 +253,8 @@ async fn cc_115_and_cx_51_a_sealed_vote_is_shown_by_no_endpoint_before_the_tally
         assert_eq!(bundle.status, 200, "{}", bundle.text);
         let report = audit_export(bundle.text.as_bytes(), None).unwrap();
         assert!(report.is_clean(), "{:?}", report.findings);
-        assert_eq!(report.extract.unwrap().round, Some(round));
+        let of = report.extract.unwrap().subject();
+        assert_eq!(of, Some(Subject::Round(round)));
     }
 }
 

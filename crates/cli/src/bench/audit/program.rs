@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tokio::process::Command;
 
 use crate::bench::cpu::{Elapsed, Stopwatch};
-use crate::bench::{broken, memory};
+use crate::bench::{broken, memory, this_program};
 use crate::failure::Failure;
 
 /// How often it is looked at: what it used between the last look and its end is not counted.
@@ -65,16 +65,8 @@ pub(super) async fn audit(directory: &Path) -> Result<Audited, Failure> {
 }
 
 fn command(directory: &Path) -> Result<Command, Failure> {
-    let program = std::env::current_exe().map_err(broken)?;
-    let mut command = Command::new(program);
-    // Whatever the user has set for ledgers of their own is not meant for this one.
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("X811_") {
-            command.env_remove(name);
-        }
-    }
+    let mut command = this_program()?;
     command
-        .env_remove("RUST_LOG")
         .args(["audit", "--json"])
         .arg(directory)
         .arg("--checkpoint-dir")

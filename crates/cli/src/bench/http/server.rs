@@ -12,8 +12,8 @@ use tokio::process::{Child, ChildStdout, Command};
 use x811_protocol::did::Did;
 
 use super::connection::{Connection, Request};
-use crate::bench::broken;
 use crate::bench::ledger::NETWORK;
+use crate::bench::{broken, this_program};
 use crate::failure::Failure;
 
 /// A token that no chain has.
@@ -108,17 +108,9 @@ impl Server {
 }
 
 fn command(directory: &Path, connections: usize) -> Result<Command, Failure> {
-    let program = std::env::current_exe().map_err(broken)?;
     let max_connections = connections + SPARE_CONNECTIONS;
-    let mut command = Command::new(program);
-    // Whatever the user has set for a server of their own is not meant for this one.
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("X811_") {
-            command.env_remove(name);
-        }
-    }
+    let mut command = this_program()?;
     command
-        .env_remove("RUST_LOG")
         .env(KEPT_MEMORY.0, KEPT_MEMORY.1)
         .args(["serve", "--json", "--listen", "127.0.0.1:0"])
         .args(["--network", NETWORK, "--rpc", RPC_URL])

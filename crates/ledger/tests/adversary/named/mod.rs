@@ -5,7 +5,9 @@
 mod chain;
 mod contests;
 mod contracts;
+mod excluded;
 mod keys;
+mod lasting;
 mod late_watch;
 mod mail;
 mod money;
@@ -13,6 +15,7 @@ mod notices;
 mod parties;
 mod quorum;
 mod rounds;
+mod signals;
 mod story;
 mod times;
 mod word;

@@ -113,7 +113,7 @@ async fn decided() -> Ledgerbox {
     ledgerbox
 }
 
-async fn honest() -> Story {
+pub(super) async fn honest() -> Story {
     static WRITTEN: OnceCell<Story> = OnceCell::const_new();
     let write = || async { Story::of(written_by(&decided().await).await) };
     WRITTEN.get_or_init(write).await.clone()

@@ -8,7 +8,10 @@ use x811_eventlog::note::NoteKey;
 use x811_ledger::audit::{Options, Report, audit_export};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::code::Code;
+use x811_protocol::event::LedgerRole;
+use x811_protocol::key::SecretKey;
 
+use crate::extract::bundle_of;
 use crate::log::{Log, Written};
 
 /// Names of records that were put in begin here.
@@ -63,6 +66,11 @@ impl Story {
     fn record_mut(&mut self, name: u64) -> &mut Written {
         let index = self.index(name);
         Arc::make_mut(&mut self.log.records[index])
+    }
+
+    /// Where the record of that name stands now.
+    pub(crate) fn position(&self, name: u64) -> u64 {
+        self.index(name) as u64
     }
 
     /// Checks that the story is about what it says.
@@ -278,6 +286,22 @@ impl Story {
     /// The whole file, with everything that the ledger signs.
     pub(crate) fn sealed(&self) -> Vec<u8> {
         self.log.sealed().expect("it can be written")
+    }
+
+    /// The bundle of it that has the streams of that honest one.
+    pub(crate) fn bundle(&self, honest: &[u8]) -> Vec<u8> {
+        bundle_of(&self.sealed(), honest, &self.log.hand)
+    }
+
+    /// The key that an auditor has from elsewhere.
+    pub(crate) fn trusted(&self) -> &NoteKey {
+        &self.trusted
+    }
+
+    /// The ledger's secret key of that role.
+    pub(crate) fn secret(&self, role: LedgerRole) -> &SecretKey {
+        let keys = self.log.header().unwrap().opened.keys;
+        self.log.hand.secret(&keys.of(role)).unwrap()
     }
 
     /// What the audit says of it.

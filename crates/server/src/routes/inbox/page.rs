@@ -138,8 +138,8 @@ async fn is_for_member<C: Clock>(
     stream: &str,
     recipient: Did,
 ) -> Result<bool, ApiError> {
-    if let Event::NoticeIssued(_) = event {
-        return round_readers::is_told(app, stream, recipient).await;
+    if let Event::NoticeIssued(notice) = event {
+        return round_readers::is_told(app, notice, stream, recipient).await;
     }
     let Event::EnvelopeAccepted(accepted) = event else {
         return Ok(false);
