@@ -222,9 +222,9 @@ fn of_a_notice(payload: &Map<String, Value>) -> Vec<(&'static str, String)> {
 
 /// Members as a list for a person, an object's own in parentheses.
 fn members<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>) -> String {
-    let each = members.filter_map(|(member, value)| match value {
-        Value::Object(inner) => Some(format!("{member} ({})", self::members(inner.iter()))),
-        _ => Some(format!("{member} {}", free_text(value)?)),
+    let each = members.filter_map(|(member, value)| match value.as_object() {
+        Some(inner) => Some(format!("{member} ({})", self::members(inner.iter()))),
+        None => Some(format!("{member} {}", free_text(value)?)),
     });
     each.collect::<Vec<_>>().join(", ")
 }
