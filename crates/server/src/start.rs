@@ -153,6 +153,7 @@ impl Ground {
         let contracts = Arc::new(AskedContracts::new(&[&config.network])?);
         let stored = Stored::load(config, &store).await?;
         let identity = identity(config, &store, &stored, clock, entropy).await?;
+        stored.keep_to_timeline(identity.opened.log_id).await?;
         let is_new = store.log().head().await?.size == 0;
         if is_new {
             let (data_dir, did) = (config.data_dir.display(), identity.opened.did);

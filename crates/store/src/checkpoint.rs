@@ -13,6 +13,8 @@ use x811_ledger::checkpoint::{CheckpointStore, CheckpointStoreError};
 const CHECKPOINT: &str = "checkpoint";
 const UNFINISHED: &str = "checkpoint.unfinished";
 const LOCK: &str = "LOCK";
+const TIMELINE: &str = "timeline";
+const UNFINISHED_TIMELINE: &str = "timeline.unfinished";
 
 /// The file `checkpoint`, mode 0600, in a directory of its own, made with mode 0700.
 #[derive(Debug, Clone)]
@@ -74,8 +76,8 @@ impl FileCheckpointStore {
         self.directory.join(CHECKPOINT)
     }
 
-    fn read(&self) -> Result<Option<String>, CheckpointStoreError> {
-        match fs::read_to_string(self.file()) {
+    fn read(&self, name: &str) -> Result<Option<String>, CheckpointStoreError> {
+        match fs::read_to_string(self.directory.join(name)) {
             Ok(note) => Ok(Some(note)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed(error)),
@@ -85,18 +87,36 @@ impl FileCheckpointStore {
     fn swap(&self, previous: Option<&str>, next: &str) -> Result<(), CheckpointStoreError> {
         let lock = self.private(LOCK).map_err(failed)?;
         wait_for(&lock).map_err(failed)?;
-        if self.read()?.as_deref() != previous {
+        if self.read(CHECKPOINT)?.as_deref() != previous {
             return Err(CheckpointStoreError::Conflict);
         }
-        self.write(next).map_err(failed)
+        self.write((UNFINISHED, CHECKPOINT), next).map_err(failed)
     }
 
-    fn write(&self, next: &str) -> io::Result<()> {
-        let mut file = self.private(UNFINISHED)?;
+    /// The timeline of the database that was noted here last, as it was written.
+    pub(crate) async fn timeline(&self) -> Result<Option<String>, CheckpointStoreError> {
+        let store = self.clone();
+        blocking(move || store.read(TIMELINE)).await
+    }
+
+    /// Notes that timeline in place of the one before.
+    pub(crate) async fn note_timeline(&self, timeline: String) -> Result<(), CheckpointStoreError> {
+        let store = self.clone();
+        blocking(move || {
+            let lock = store.private(LOCK).map_err(failed)?;
+            wait_for(&lock).map_err(failed)?;
+            let names = (UNFINISHED_TIMELINE, TIMELINE);
+            store.write(names, &timeline).map_err(failed)
+        })
+        .await
+    }
+
+    fn write(&self, (unfinished, name): (&str, &str), next: &str) -> io::Result<()> {
+        let mut file = self.private(unfinished)?;
         file.set_len(0)?;
         file.write_all(next.as_bytes())?;
         file.sync_all()?;
-        fs::rename(self.directory.join(UNFINISHED), self.file())?;
+        fs::rename(self.directory.join(unfinished), self.directory.join(name))?;
         #[cfg(unix)]
         File::open(&self.directory)?.sync_all()?;
         Ok(())
@@ -114,7 +134,7 @@ impl FileCheckpointStore {
 impl CheckpointStore for FileCheckpointStore {
     async fn load(&self) -> Result<Option<String>, CheckpointStoreError> {
         let store = self.clone();
-        blocking(move || store.read()).await
+        blocking(move || store.read(CHECKPOINT)).await
     }
 
     async fn compare_and_swap(

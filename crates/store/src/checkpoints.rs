@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use x811_ledger::checkpoint::{CheckpointStore, CheckpointStoreError};
 
 use crate::checkpoint::FileCheckpointStore;
-use crate::postgres::CheckpointRow;
+use crate::postgres::{CheckpointRow, Timeline};
 
 /// A file, and maybe a row.
 #[derive(Debug)]
@@ -63,6 +63,26 @@ impl CheckpointPlaces {
     #[must_use]
     pub fn file(&self) -> PathBuf {
         self.file.file()
+    }
+
+    /// Refuses a database on a timeline before the one that the log `log_id` was on when it was last opened from
+    /// this host, and notes the timeline it is on otherwise. After `x811 ledger reopen` the log is another.
+    ///
+    /// # Errors
+    /// [`CheckpointStoreError::Backend`], with the old timeline for a reason where that is it.
+    pub async fn keep_to_timeline(&self, log_id: &str) -> Result<(), CheckpointStoreError> {
+        let Some(row) = &self.row else { return Ok(()) };
+        let Some(found) = row.timeline(log_id).await? else {
+            return Ok(());
+        };
+        let noted = self.file.timeline().await?;
+        match noted.as_deref().map(str::parse::<Timeline>) {
+            Some(Ok(noted)) if noted == found => Ok(()),
+            Some(Ok(noted)) if found.is_before(&noted) => Err(CheckpointStoreError::Backend(
+                Box::new(found.refused(&noted)),
+            )),
+            Some(Ok(_) | Err(())) | None => self.file.note_timeline(found.to_string()).await,
+        }
     }
 
     /// Puts a checkpoint that another process has stored in the row into the file of this host, too:

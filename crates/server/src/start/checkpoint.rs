@@ -5,6 +5,7 @@ use crate::config::ServerConfig;
 use crate::keys::Identity;
 use std::path::PathBuf;
 use std::sync::Arc;
+use uuid::Uuid;
 use x811_eventlog::{Checkpoint, CheckpointError};
 use x811_ledger::checkpoint::{
     CheckpointSigner, CheckpointStopped, CheckpointStore as _, CheckpointStoreError, Checkpoints,
@@ -70,6 +71,11 @@ impl Stored {
         let store = Arc::new(log.checkpoints(FileCheckpointStore::open(&directory)?));
         let note = store.load().await?;
         Ok(Stored { store, note })
+    }
+
+    /// Refuses a database that was left behind by a promotion of one of its standbys.
+    pub(super) async fn keep_to_timeline(&self, log_id: Uuid) -> Result<(), CheckpointFault> {
+        Ok(self.store.keep_to_timeline(&log_id.to_string()).await?)
     }
 
     /// The places.

@@ -97,6 +97,7 @@ impl<C: Clock> Begun<C> {
         };
         let signers = Signers::of(&identity);
         let stored = Stored::load(config, &store).await?;
+        stored.keep_to_timeline(identity.opened.log_id).await?;
         let checkpoint = stored.checked(&signers, 0)?;
         let rows = Arc::new(open_rows(&config.data_dir).await?);
         let reflected = rows.applied_size().await.map_err(RowsError::Read);

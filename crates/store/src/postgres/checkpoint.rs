@@ -5,6 +5,7 @@ use x811_ledger::checkpoint::{CheckpointStore, CheckpointStoreError};
 
 use super::error::PostgresError;
 use super::line::Owner;
+use super::timeline::Timeline;
 
 /// The one row. Only the writer of the log replaces it: one that slept through its lease would else
 /// put a checkpoint of a shorter log there, and stop the one that took over.
@@ -19,6 +20,15 @@ impl CheckpointRow {
     pub(super) fn over(pool: PgPool, owner: Option<&Owner>) -> CheckpointRow {
         let writer = owner.map(|owner| (owner.epoch.cast_signed(), owner.holder.clone()));
         CheckpointRow { pool, writer }
+    }
+
+    /// Where the log `log_id` lies in the database; `None` of a standby, which does not say.
+    pub(crate) async fn timeline(
+        &self,
+        log_id: &str,
+    ) -> Result<Option<Timeline>, CheckpointStoreError> {
+        let timeline = Timeline::of(log_id, &self.pool).await;
+        timeline.map_err(|error| CheckpointStoreError::Backend(Box::new(error)))
     }
 
     /// Whether that epoch and holder are still the writer's.

@@ -33,6 +33,19 @@ pub enum PostgresError {
          docs/scale.md says"
     )]
     Standby,
+    /// A standby of this database was promoted, and this ledger has written there.
+    #[error(
+        "this database is on timeline {found}, and this ledger has gone on on timeline {noted}: it is an \
+         old primary that came back. Name the one that was promoted, and let this one follow it \
+         (pg_rewind). Only if this one was restored on purpose, move the file `timeline` beside the \
+         checkpoint away"
+    )]
+    OldTimeline {
+        /// The database's.
+        found: u32,
+        /// The one that was noted on this host.
+        noted: u32,
+    },
     /// The tables are another version's.
     #[error(
         "the tables could not be made or brought up to date ({0}): let the owner of the schema do \

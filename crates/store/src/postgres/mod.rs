@@ -12,6 +12,7 @@
 //! | `published` | how far that is known, for processes that stand by; who follows |
 //! | `reading` | everything that is read |
 //! | `checkpoint` | the last signed checkpoint |
+//! | `timeline` | whether a standby was promoted since |
 
 mod append;
 mod assured;
@@ -27,6 +28,7 @@ mod reading;
 mod store;
 #[cfg(test)]
 pub(crate) mod tests;
+mod timeline;
 mod url;
 
 pub(crate) use checkpoint::CheckpointRow;
@@ -35,4 +37,5 @@ pub use open::Wait;
 pub use published::{DatabaseStandby, Follower, Lease, Published};
 pub use quorum::Quorum;
 pub use store::PostgresStore;
+pub(crate) use timeline::Timeline;
 pub use url::StoreUrl;

@@ -64,3 +64,39 @@ async fn reliability_a_swap_of_which_nothing_was_heard_is_gone_on_from() {
     places.compare_and_swap(seen, next.clone()).await.unwrap();
     assert_eq!(places.load().await.unwrap(), Some(next));
 }
+
+/// Attack, mostly by oneself: the primary that died comes back by itself after a standby was promoted, and
+/// the ledger is still told to write there. Its log goes as far as the last checkpoint.
+#[tokio::test]
+async fn stores_3_a_primary_that_comes_back_is_refused() {
+    let primary = Node::start(&["wal_level=replica"]).await;
+    let url = url(&primary).await;
+    let standby = primary.standby("s2").await;
+    let dir = tempfile::tempdir().unwrap();
+    let places = |store: &PostgresStore| {
+        let file = FileCheckpointStore::open(dir.path()).unwrap();
+        CheckpointPlaces::of(file, Some(store.checkpoint()))
+    };
+    let old = PostgresStore::open(&url, None).await.unwrap();
+    for _ in 0..2 {
+        places(&old).keep_to_timeline("log").await.unwrap();
+    }
+    let follows = "SELECT EXISTS (SELECT FROM ledger0.writer)";
+    while !sqlx::query_scalar::<_, bool>(follows)
+        .fetch_one(&mut standby.stranger().await)
+        .await
+        .unwrap_or_default()
+    {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    standby.promote().await;
+    let promoted = standby.address_of("ledger0").parse().unwrap();
+    let promoted = PostgresStore::open(&promoted, None).await.unwrap();
+    places(&promoted).keep_to_timeline("log").await.unwrap();
+
+    let refused = places(&old).keep_to_timeline("log").await.unwrap_err();
+    assert!(refused.to_string().contains("timeline 1"), "{refused}");
+    places(&promoted).keep_to_timeline("log").await.unwrap();
+    // Begun anew behind a lost tail, it is another log.
+    places(&old).keep_to_timeline("reopened").await.unwrap();
+}
