@@ -157,7 +157,7 @@ fn is_scope_of_one(scope: &Map<String, Value>) -> bool {
         return false;
     };
     let is_id = match kind.as_str() {
-        "interaction" | "contract" | "session" | "agreement" => is_uuid,
+        "interaction" | "contract" | "session" | "agreement" | "round" => is_uuid,
         _ => return false,
     };
     id.as_str().is_some_and(is_id)
