@@ -21,18 +21,18 @@ struct Measured {
 const MEASURED: [Measured; 3] = [
     Measured {
         name: "SQLite",
-        a_second: 8_553,
-        commit_us: 800,
+        a_second: 11_509,
+        commit_us: 600,
     },
     Measured {
         name: "PostgreSQL",
-        a_second: 6_824,
-        commit_us: 4_000,
+        a_second: 10_475,
+        commit_us: 600,
     },
     Measured {
         name: "PostgreSQL with quorum",
-        a_second: 2_022,
-        commit_us: 12_700,
+        a_second: 8_635,
+        commit_us: 1_300,
     },
 ];
 
