@@ -2,6 +2,7 @@ use super::*;
 use crate::id::RoundId;
 use crate::key::{KeyId, SecretKey};
 use crate::round::weights_hash;
+use own::{OwnKey, own_claims, own_token};
 use proptest::prelude::*;
 
 mod own;

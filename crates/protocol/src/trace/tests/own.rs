@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// A token of an agent's own: `alg` and the key are chosen by `key`.
-fn own_token(key: &OwnKey, claims: &Value) -> String {
+pub(super) fn own_token(key: &OwnKey, claims: &Value) -> String {
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(to_canonical(value));
     let header = json!({ "alg": key.alg(), "kid": key.kid(), "typ": "exec+jwt" });
     let input = format!("{}.{}", part(&header), part(claims));
@@ -13,13 +13,13 @@ fn own_token(key: &OwnKey, claims: &Value) -> String {
     format!("{input}.{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
-enum OwnKey {
+pub(super) enum OwnKey {
     Ed25519(Did, SecretKey),
     P256(p256::ecdsa::SigningKey),
 }
 
 impl OwnKey {
-    fn ed25519(of: u32) -> OwnKey {
+    pub(super) fn ed25519(of: u32) -> OwnKey {
         OwnKey::Ed25519(did(of), SecretKey::from_seed([of as u8; 32]))
     }
 
@@ -61,7 +61,7 @@ impl OwnKey {
     }
 }
 
-fn own_claims(number: u128, pred: &[Uuid]) -> Value {
+pub(super) fn own_claims(number: u128, pred: &[Uuid]) -> Value {
     json!({
         "exec_act": "consensus_vote", "iat": 0, "exp": 600, "iss": did(1), "pred": pred,
         "jti": Uuid::from_u128(number), "wid": round(1),
