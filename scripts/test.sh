@@ -85,12 +85,11 @@ stories_on_postgresql() {
     -E "package(x811-tests) and ($all) and not ($directory) and ($chosen)"
 }
 
-# The binary that takes a log in EventStoreDB, and its stories on the double; then the one without it is
-# put back, for the steps behind this one.
+# The binary that takes a log in EventStoreDB, and its stories on the double. It stays where the one without
+# it was, so this comes behind all that use that one.
 stories_on_a_double() {
   cargo build -p x811-cli -p x811-store --features x811-cli/eventstore --bin x811 --example eventstore_double &&
-    cargo nextest run -p x811-tests --features eventstore --test eventstore --profile ci &&
-    cargo build --workspace --bins
+    cargo nextest run -p x811-tests --features eventstore --test eventstore --profile ci
 }
 
 require_tools
@@ -120,11 +119,11 @@ step "tests" cargo nextest run --workspace --profile ci
 step "stories on PostgreSQL" stories_on_postgresql
 step "tests, EventStoreDB" cargo nextest run -p x811-store --features eventstore --profile ci \
   --success-output final kurrent
-step "stories of the binary, EventStoreDB double" stories_on_a_double
 step "HTTP interface, by generated requests" scripts/api.sh
 step "clients generated from the description" scripts/clients.sh
 step "packages for Python and Node" scripts/packages.sh
 step "compose files, by their schema" scripts/compose.sh
+step "stories of the binary, EventStoreDB double" stories_on_a_double
 step "docs" env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 step "contracts" node contracts/build.mjs --check
 # Not `advisories`: its database is fetched from the network, and a verdict that depends on the
