@@ -12,7 +12,7 @@ use crate::send::sent::Sent;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RespondArgs {
-    /// Which session
+    /// The session, by the id that its request printed
     #[arg(value_name = "ID")]
     session: SessionId,
     /// You do not negotiate; ends the session
@@ -25,7 +25,7 @@ pub(crate) struct RespondArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct OfferArgs {
-    /// Which session
+    /// The session, by the id that its request printed
     #[arg(value_name = "ID")]
     session: SessionId,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(crate) struct OfferArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RejectArgs {
-    /// Which session
+    /// The session, by the id that its request printed
     #[arg(value_name = "ID")]
     session: SessionId,
     /// Why
@@ -44,7 +44,7 @@ pub(crate) struct RejectArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionArgs {
-    /// Which session
+    /// The session, by the id that its request printed
     #[arg(value_name = "ID")]
     session: SessionId,
 }

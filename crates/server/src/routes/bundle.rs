@@ -130,8 +130,9 @@ pub(super) async fn of_agreement<C: Clock>(
     answer(app, client, row.subject, row.last_position).await
 }
 
-/// 200, or 404, also to those who take no part in it; 409 before the round is decided, as it holds all votes. Waits a moment for a checkpoint that covers
-/// its last record. It is made while it is sent: one that was cut off has no trailer.
+/// 200, or 404, also to those who take no part in it; 422 CCN-4012 before the round and all that it names are
+/// decided, as it holds all votes. Waits a moment for a checkpoint that covers its last record. It is made
+/// while it is sent: one that was cut off has no trailer.
 #[utoipa::path(
     get,
     path = "/api/v1/rounds/{id}/bundle",

@@ -24,8 +24,8 @@ static BESIDE: LazyLock<Migrator> = LazyLock::new(|| {
     migrator(&[LEDGER, (2, "beside a stream", STREAM), STANDBYS])
 });
 
-/// Whether this writer may, no key is taken, and commits wait for the disk; then the bodies are staged. What was staged for
-/// positions that the log has by now is in its place, or is nobody's.
+/// Whether this writer may, no key is taken, and commits wait for the disk; then the bodies are staged. What
+/// was staged for positions that the log has by now is in its place, or is nobody's.
 const STAGE: &str = "
 WITH mine AS MATERIALIZED (
     SELECT FROM writer WHERE epoch = $10 AND holder = $11 FOR SHARE
