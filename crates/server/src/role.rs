@@ -113,13 +113,24 @@ impl Standing {
 
     /// Whether what was published at `at_ms` is still no older than it may be, by the database's own
     /// clock: this machine may have been asleep.
-    async fn is_still_fresh(&self, at_ms: u64) -> bool {
+    async fn is_still_fresh<C: Clock>(&self, at_ms: u64, clock: &C) -> bool {
+        let asked = (clock.monotonic_ms(), clock.wall());
         let looked = tokio::time::timeout(LOOK_PATIENCE, self.store.look()).await;
-        match looked {
-            Ok(Ok(Some(published))) => published.now_ms.saturating_sub(at_ms) <= FRESH_MS,
-            Ok(Ok(None) | Err(_)) | Err(_) => false,
-        }
+        let Ok(Ok(Some(published))) = looked else {
+            return false;
+        };
+        // It may have been asleep while the answer of the database was under way, too. Where the whole
+        // machine slept, the wall clock alone went on.
+        let waited_ms = clock.monotonic_ms().saturating_sub(asked.0);
+        let slept_ms = clock.wall().as_ms().saturating_sub(asked.1.as_ms());
+        is_counting(&published, at_ms, waited_ms.max(slept_ms))
     }
+}
+
+/// Whether what was published at `at_ms` counts, when the look that found `published` began `waited_ms` ago.
+fn is_counting(published: &Published, at_ms: u64, waited_ms: u64) -> bool {
+    let age_ms = published.now_ms.saturating_sub(at_ms);
+    age_ms.saturating_add(waited_ms) <= FRESH_MS
 }
 
 /// What an answer may go out without: records, tiles and proofs are what they are, whatever came since.
@@ -186,7 +197,7 @@ pub(crate) async fn read<C: Clock>(
         let is_sure = match &app.role {
             Role::Alone => true,
             Role::Writer(lease) => lease.is_sure(),
-            Role::Standby(standing) => standing.is_still_fresh(as_of.at_ms).await,
+            Role::Standby(standing) => standing.is_still_fresh(as_of.at_ms, &*app.clock).await,
         };
         if !is_sure {
             return unsure().into_response();
@@ -249,6 +260,22 @@ mod tests {
         let (_told, known) = watch::channel(Some(seen.clone()));
         let known = known.borrow().clone().unwrap();
         assert!(known.age_ms(2_051) > FRESH_MS);
+    }
+
+    #[test]
+    fn stores_3_the_wait_for_the_database_counts_too() {
+        let published = Published {
+            size: 1,
+            at_ms: 10_000,
+            now_ms: 11_000,
+            epoch: 1,
+            holder: None,
+            checkpoint: None,
+        };
+        assert!(is_counting(&published, 10_000, 2_000));
+        // Stopped behind the question: the answer is of before.
+        assert!(!is_counting(&published, 10_000, 2_001));
+        assert!(!is_counting(&published, 7_999, 0));
     }
 
     #[test]

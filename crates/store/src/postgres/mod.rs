@@ -9,6 +9,7 @@
 //! | `beside` | what it keeps beside a log that is in a stream |
 //! | `quorum` | that what was committed lies on standbys |
 //! | `assured` | that they go on confirming while nothing is committed |
+//! | `moment` | how long ago a lease was renewed |
 //! | `published` | how far that is known, for processes that stand by; who follows |
 //! | `reading` | everything that is read |
 //! | `checkpoint` | the last signed checkpoint |
@@ -21,6 +22,7 @@ mod beside;
 mod checkpoint;
 mod error;
 mod line;
+mod moment;
 mod open;
 mod published;
 mod quorum;

@@ -7,10 +7,10 @@ use sqlx::PgPool;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use super::assured::Assured;
 use super::error::PostgresError;
+use super::moment::Moment;
 use super::open::LEASE_MS;
 
 /// A follower that was not seen for so long is not told of any more.
@@ -173,7 +173,7 @@ pub struct Lease {
 /// When a lease was renewed last, and whether another process has it by now.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Renewed {
-    pub(super) at: Instant,
+    pub(super) at: Moment,
     pub(super) is_lost: bool,
 }
 

@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use x811_eventlog::{AppendError, EventLog, Head, ReadError, Record};
 use x811_ledger::port::{Body, Commit, IndexCounts, LedgerStore, SpentNonce};
 use x811_protocol::digest::Digest;
@@ -22,6 +22,7 @@ use super::assured::{Assured, look_after};
 use super::checkpoint::CheckpointRow;
 use super::error::PostgresError;
 use super::line::{Line, Owner};
+use super::moment::Moment;
 use super::open::{self, MIGRATIONS, RENEW_EVERY, Wait, session_name};
 use super::published::{self, DatabaseStandby, Follower, Lease, Published, Renewed};
 use super::quorum::Quorum;
@@ -145,7 +146,7 @@ impl PostgresStore {
         let assured = owner.quorum.as_ref().map(|_| owner.assured.subscribe());
         let inner = Arc::new(Inner::of(url, Some(owner.clone())).await?);
         let (renewed, seen) = watch::channel(Renewed {
-            at: Instant::now(),
+            at: Moment::now(),
             is_lost: false,
         });
         let mut renewal = JoinSet::new();
@@ -406,7 +407,7 @@ async fn renew_on(
 ) -> Result<(), sqlx::Error> {
     loop {
         // Before it is asked for: a renewal counts from then.
-        let at = Instant::now();
+        let at = Moment::now();
         let published = *size.borrow_and_update();
         let renewal = sqlx::query(
             "UPDATE lease SET renewed_at = clock_timestamp(), published = greatest(published, $2)
