@@ -2,7 +2,7 @@
 
 use crate::readers::Readers;
 use crate::signing::{Claim, both};
-use crate::world::{Agent, Deal, Reply, World};
+use crate::world::{Agent, Deal, PATIENCE, Reply, World};
 use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE};
 use serde_json::Value;
 use x811_eventlog::note::NoteKey;
@@ -50,27 +50,40 @@ async fn policy(world: &World) -> Policy {
     Policy::of_log(NoteKey::from_vkey(vkey).unwrap())
 }
 
+/// How often a checkpoint is looked for before the clock is moved again. Each look lets the one that signs go
+/// on; a clock that runs away meanwhile would end windows of what the test is about.
+const LOOKS_A_SECOND: usize = 100;
+
 /// The checkpoint over everything that is in the log now.
 pub(crate) async fn checkpoint(world: &World) -> Checkpoint {
     let policy = policy(world).await;
     let size = world.get("/ready").await.json()["size"].as_u64().unwrap();
-    loop {
-        world.clock.advance_ms(1_000);
-        let answer = fetch(world, "/log/checkpoint", None).await;
-        // None may be signed yet.
-        if answer.status == 503 {
-            continue;
+    let signed = async {
+        loop {
+            world.clock.advance_ms(1_000);
+            for _ in 0..LOOKS_A_SECOND {
+                let checkpoint = last_checkpoint(world, &policy).await;
+                if let Some(checkpoint) = checkpoint.filter(|last| last.size >= size) {
+                    return checkpoint;
+                }
+                tokio::task::yield_now().await;
+            }
         }
-        assert_eq!(answer.status, 200);
-        assert_eq!(answer.content_type, "text/plain; charset=utf-8");
-        assert_eq!(answer.cached, "public, max-age=1");
-        let note = String::from_utf8(answer.bytes).unwrap();
-        let checkpoint = policy.check(&note, verifies).unwrap().checkpoint;
-        if checkpoint.size >= size {
-            return checkpoint;
-        }
-        tokio::task::yield_now().await;
+    };
+    tokio::time::timeout(PATIENCE, signed).await.unwrap()
+}
+
+/// The last checkpoint; `None` where none is signed yet.
+async fn last_checkpoint(world: &World, policy: &Policy) -> Option<Checkpoint> {
+    let answer = fetch(world, "/log/checkpoint", None).await;
+    if answer.status == 503 {
+        return None;
     }
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.content_type, "text/plain; charset=utf-8");
+    assert_eq!(answer.cached, "public, max-age=1");
+    let note = String::from_utf8(answer.bytes).unwrap();
+    Some(policy.check(&note, verifies).unwrap().checkpoint)
 }
 
 async fn public() -> World {
