@@ -14,15 +14,16 @@ pub(crate) use board::Board;
 pub(crate) use detail::Detail;
 
 use crate::row::{DeliveryRow, InteractionRow, RowChange, StreamRow, SubjectRow};
-use crate::world::{Live, Touched, World};
+use crate::world::{Held, Live, Touched, World, for_each_machine};
 use std::collections::HashMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 use x811_eventlog::Record;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{EnvelopeAccepted, Event};
 use x811_protocol::facts::{ConsensusFacts, Facts};
-use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
+use x811_protocol::id::InteractionId;
 use x811_protocol::stream::Subject;
 
 /// Most places of a record: in its stream, in the tree, in an inbox.
@@ -34,12 +35,7 @@ const PLACES_EACH: usize = 3;
 pub(crate) struct Changes {
     places: Vec<RowChange>,
     interactions: HashMap<InteractionId, Arc<Live>>,
-    contracts: HashMap<ContractId, Arc<Live<x811_protocol::contract::State>>>,
-    descriptors: HashMap<Did, Arc<Live<x811_protocol::capability::descriptor::State>>>,
-    sessions: HashMap<SessionId, Arc<Live<x811_protocol::capability::session::State>>>,
-    agreements: HashMap<AgreementId, Arc<Live<x811_protocol::capability::agreement::State>>>,
-    rounds: HashMap<RoundId, Arc<Live<x811_protocol::round::State>>>,
-    conducts: HashMap<Did, Arc<Live<x811_protocol::capability::conduct::State>>>,
+    subjects: HashMap<Subject, Arc<dyn Shown>>,
 }
 
 impl Changes {
@@ -67,66 +63,34 @@ impl Changes {
                 let live = world.latest(*id).map(|live| (*id, live.clone()));
                 self.interactions.extend(live);
             }
-            Touched::Subject(Subject::Contract(id)) => {
-                let live = world.latest_contract(*id).map(|live| (*id, live.clone()));
-                self.contracts.extend(live);
-            }
-            Touched::Subject(Subject::Descriptor(did)) => {
-                let live = world.descriptor(*did).map(|live| (*did, live.clone()));
-                self.descriptors.extend(live);
-            }
-            Touched::Subject(Subject::Session(id)) => {
-                let live = world.latest_session(*id).map(|live| (*id, live.clone()));
-                self.sessions.extend(live);
-            }
-            Touched::Subject(Subject::Agreement(id)) => {
-                let live = world.latest_agreement(*id).map(|live| (*id, live.clone()));
-                self.agreements.extend(live);
-            }
             Touched::Subject(Subject::Round(id)) => {
                 let these = world.rounds_moved().iter().chain([id]);
-                let live = these.filter_map(|id| Some((*id, world.latest_round(*id)?.clone())));
-                self.rounds.extend(live);
+                self.show(world, these.map(|id| Subject::Round(*id)));
             }
-            Touched::Subject(Subject::Conduct(did)) => {
-                let live = world.conduct(*did).map(|live| (*did, live.clone()));
-                self.conducts.extend(live);
-            }
+            Touched::Subject(subject) => self.show(world, [*subject]),
             Touched::EveryClock => {
                 let every = world.interactions().map(|(id, live)| (*id, live.clone()));
                 self.interactions.extend(every);
-                let moved = contract::moved(world).map(|(id, live)| (*id, live.clone()));
-                self.contracts.extend(moved);
-                let moved = world.sessions().moving();
-                self.sessions
-                    .extend(moved.map(|(id, live)| (*id, live.clone())));
-                let moved = world.rounds().moving();
-                self.rounds
-                    .extend(moved.map(|(id, live)| (*id, live.clone())));
+                self.show(world, world.moving());
             }
         }
+    }
+
+    fn show(&mut self, world: &World, subjects: impl IntoIterator<Item = Subject>) {
+        let live = subjects.into_iter();
+        let live = live.filter_map(|subject| Some((subject, shown(world, subject)?)));
+        self.subjects.extend(live);
     }
 
     /// Adds the changes of the batch that follows.
     pub(crate) fn followed_by(&mut self, next: Changes) {
         self.places.extend(next.places);
         self.interactions.extend(next.interactions);
-        self.contracts.extend(next.contracts);
-        self.descriptors.extend(next.descriptors);
-        self.sessions.extend(next.sessions);
-        self.agreements.extend(next.agreements);
-        self.rounds.extend(next.rounds);
-        self.conducts.extend(next.conducts);
+        self.subjects.extend(next.subjects);
     }
 
     pub(crate) fn len(&self) -> usize {
-        let subjects = self.contracts.len()
-            + self.descriptors.len()
-            + self.sessions.len()
-            + self.agreements.len()
-            + self.rounds.len()
-            + self.conducts.len();
-        self.places.len() + self.interactions.len() + subjects
+        self.places.len() + self.interactions.len() + self.subjects.len()
     }
 
     /// As rows.
@@ -134,73 +98,60 @@ impl Changes {
         let mut rows = self.places;
         let interactions = self.interactions.iter();
         rows.extend(interactions.map(|(id, live)| row(*id, live)));
-        rows.extend(
-            self.contracts
-                .values()
-                .map(|live| contract::row(live).into()),
-        );
-        rows.extend(
-            self.descriptors
-                .values()
-                .map(|live| descriptor::row(live).into()),
-        );
-        let sessions = self.sessions.values();
-        rows.extend(sessions.map(|live| session::row(live).into()));
-        let agreements = self.agreements.values();
-        rows.extend(agreements.map(|live| session::agreement_row(live).into()));
-        let rounds = self.rounds.values();
-        rows.extend(rounds.map(|live| round::row(live).into()));
-        let conducts = self.conducts.values();
-        rows.extend(conducts.map(|live| conduct::row(live).into()));
+        rows.extend(self.subjects.values().map(|live| live.row().into()));
         rows
     }
 }
 
-/// The row of a subject beside interactions as it stands; `world` is the state after its last record.
-pub(crate) fn subject_row(world: &World, subject: Subject) -> Option<SubjectRow> {
-    match subject {
-        Subject::Interaction(_) => None,
-        Subject::Contract(id) => world.latest_contract(id).map(|live| contract::row(live)),
-        Subject::Descriptor(did) => world.descriptor(did).map(|live| descriptor::row(live)),
-        Subject::Session(id) => world.latest_session(id).map(|live| session::row(live)),
-        Subject::Agreement(id) => {
-            let live = world.latest_agreement(id);
-            live.map(|live| session::agreement_row(live))
+/// A state that is made into a row only when that is written.
+trait Shown: Debug + Send + Sync {
+    fn row(&self) -> SubjectRow;
+}
+
+/// How the states of each machine beside interactions are shown.
+macro_rules! shown_by {
+    ($($state:ty => $row:path,)+) => {
+        $(impl Shown for Live<$state> {
+            fn row(&self) -> SubjectRow {
+                $row(self)
+            }
+        })+
+    };
+}
+
+shown_by! {
+    x811_protocol::contract::State => contract::row,
+    x811_protocol::capability::descriptor::State => descriptor::row,
+    x811_protocol::capability::session::State => session::row,
+    x811_protocol::capability::agreement::State => session::agreement_row,
+    x811_protocol::capability::conduct::State => conduct::row,
+    x811_protocol::round::State => round::row,
+}
+
+macro_rules! shown {
+    ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
+        /// A subject beside interactions as it stands; `world` is the state after its last record.
+        fn shown(world: &World, subject: Subject) -> Option<Arc<dyn Shown>> {
+            Some(match subject {
+                Subject::Interaction(_) => return None,
+                $(Subject::$subject(id) => <$machine>::of(world).latest(id)?.clone(),)+
+            })
         }
-        Subject::Round(id) => world.latest_round(id).map(|live| round::row(live)),
-        Subject::Conduct(did) => world.conduct(did).map(|live| conduct::row(live)),
-    }
+    };
+}
+
+for_each_machine!(shown);
+
+/// Its row.
+pub(crate) fn subject_row(world: &World, subject: Subject) -> Option<SubjectRow> {
+    shown(world, subject).map(|live| live.row())
 }
 
 /// The changes that `record` causes; `world` is the state after it.
 pub fn changes(world: &World, record: &Record, event: &Event, touched: &Touched) -> Vec<RowChange> {
-    let mut changes = vec![place(record), leaf(record)];
-    let delivered = deliveries(record, event, &readers(world, event, touched));
-    changes.extend(delivered.into_iter().map(RowChange::Delivery));
-    changes.extend(agents::changes(world, record, event));
-    match touched {
-        Touched::Nothing => {}
-        Touched::Subject(Subject::Interaction(id)) => {
-            changes.extend(world.latest(*id).map(|live| row(*id, live)));
-        }
-        Touched::Subject(Subject::Round(id)) => {
-            let these = world.rounds_moved().iter().chain([id]);
-            let live = these.filter_map(|id| world.latest_round(*id));
-            changes.extend(live.map(|live| round::row(live).into()));
-        }
-        Touched::Subject(subject) => {
-            changes.extend(subject_row(world, *subject).map(RowChange::from));
-        }
-        Touched::EveryClock => {
-            changes.extend(world.interactions().map(|(id, live)| row(*id, live)));
-            changes.extend(contract::moved(world).map(|(_, live)| contract::row(live).into()));
-            let sessions = world.sessions().moving();
-            changes.extend(sessions.map(|(_, live)| session::row(live).into()));
-            let rounds = world.rounds().moving();
-            changes.extend(rounds.map(|(_, live)| round::row(live).into()));
-        }
-    }
-    changes
+    let mut changes = Changes::default();
+    changes.note(world, record, event, touched);
+    changes.into_rows()
 }
 
 fn place(record: &Record) -> RowChange {

@@ -10,20 +10,10 @@ use x811_protocol::stream::Subject;
 use crate::port::ReadModel;
 use crate::projection;
 use crate::row::SubjectRow;
-use crate::world::World;
+use crate::world::{Subjects, World};
 
 /// Rows read at a time.
 const PAGE: usize = 1_000;
-
-/// The machines whose subjects have such rows.
-const KINDS: [&str; 6] = [
-    "contract",
-    "descriptor",
-    "session",
-    "agreement",
-    "round",
-    "conduct",
-];
 
 /// What the row of one subject should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,14 +66,8 @@ impl SubjectRows {
 
     /// Nothing follows: downtime has moved the windows of what is live.
     pub(super) fn close(&mut self, world: &World) {
-        for (id, _) in world.contracts().iter() {
-            self.fold(world, Subject::Contract(*id));
-        }
-        for (id, _) in world.sessions().iter() {
-            self.fold(world, Subject::Session(*id));
-        }
-        for (id, _) in world.rounds().iter() {
-            self.fold(world, Subject::Round(*id));
+        for subject in world.moving() {
+            self.fold(world, subject);
         }
     }
 
@@ -96,7 +80,7 @@ impl SubjectRows {
     ) -> Result<Compared, ReadError> {
         let mut compared = Compared::default();
         let mut left = self.0.clone();
-        for kind in KINDS {
+        for kind in Subjects::KINDS {
             let mut after: Option<String> = None;
             loop {
                 let page = rows.subjects(kind, None, after.as_deref(), PAGE).await?;

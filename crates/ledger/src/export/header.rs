@@ -88,15 +88,9 @@ impl Header {
     /// The header that is written today.
     #[must_use]
     pub fn new(opened: LedgerOpened, scope: Scope) -> Header {
-        let version = match scope {
-            Scope::Log => EXPORT_VERSION,
-            Scope::Interaction(_)
-            | Scope::Contract(_)
-            | Scope::Descriptor(_)
-            | Scope::Session(_)
-            | Scope::Agreement(_)
-            | Scope::Round(_)
-            | Scope::Conduct(_) => BUNDLE_VERSION,
+        let version = match scope.subject() {
+            None => EXPORT_VERSION,
+            Some(_) => BUNDLE_VERSION,
         };
         Header {
             version,

@@ -1,14 +1,13 @@
 //! The row of a negotiation.
 
 use crate::row::{DeadlineKind, SubjectRow};
-use crate::world::{Live, World};
+use crate::world::Live;
 use serde::Serialize;
-use std::sync::Arc;
 use x811_protocol::contract::{Contract, Engagement, State};
 use x811_protocol::did::Did;
 use x811_protocol::event::ContractWindow;
 use x811_protocol::facts::TermsFacts;
-use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
+use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::kernel::SubjectMachine;
 use x811_protocol::time::TimestampMs;
 
@@ -49,11 +48,6 @@ impl Engaged {
             state,
         }
     }
-}
-
-/// Those whose windows downtime has moved.
-pub(crate) fn moved(world: &World) -> impl Iterator<Item = (&ContractId, &Arc<Live<State>>)> {
-    world.contracts().moving()
 }
 
 /// The row of a negotiation in some state.

@@ -1,7 +1,7 @@
 //! What a snapshot says otherwise than the log.
 
 use super::Snapshot;
-use crate::world::{Content, FirstAnswer, World};
+use crate::world::{Content, FirstAnswer, World, for_each_machine};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -105,18 +105,17 @@ fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
     compare("trust", &trust(expected), &trust(found), out);
     let live = |content: &Content| table(&content.interactions, |(k, p, l)| (*k, (*p, l.clone())));
     compare("interactions", &live(expected), &live(found), out);
-    let live = |content: &Content| table(&content.contracts, |(k, p, l)| (*k, (*p, l.clone())));
-    compare("contracts", &live(expected), &live(found), out);
-    let live = |content: &Content| table(&content.descriptors, |(k, p, l)| (*k, (*p, l.clone())));
-    compare("descriptors", &live(expected), &live(found), out);
-    let live = |content: &Content| table(&content.sessions, |(k, p, l)| (*k, (*p, l.clone())));
-    compare("sessions", &live(expected), &live(found), out);
-    let live = |content: &Content| table(&content.agreements, |(k, p, l)| (*k, (*p, l.clone())));
-    compare("agreements", &live(expected), &live(found), out);
-    let live = |content: &Content| table(&content.conducts, |(k, p, l)| (*k, (*p, l.clone())));
-    compare("conducts", &live(expected), &live(found), out);
-    let live = |content: &Content| table(&content.rounds, |(k, p, l)| (*k, (*p, l.clone())));
-    compare("rounds", &live(expected), &live(found), out);
+    macro_rules! compare_subjects {
+        ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
+            $(
+                let live = |content: &Content| {
+                    table(&content.subjects.$held, |(k, p, l)| (*k, (*p, l.clone())))
+                };
+                compare(stringify!($held), &live(expected), &live(found), out);
+            )+
+        };
+    }
+    for_each_machine!(compare_subjects);
     let owed =
         |content: &Content| table(&content.owed, |(cause, to, n)| ((*cause, *to), n.clone()));
     compare("owed", &owed(expected), &owed(found), out);

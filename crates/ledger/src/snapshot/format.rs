@@ -6,15 +6,15 @@
 //!
 //! The header names log, ledger, head, tree and the SHA-256 of the sections; the ledger's envelope
 //! key signs it, after the line `x811 snapshot v1`. Sections follow one another: the rest as one
-//! JSON object, agents, their trust, interactions, contracts, descriptors, sessions, agreements,
-//! conducts and rounds as lines of JSON, nonces and envelope ids in rows of fixed width. Lines and tables are
-//! read on all cores.
+//! JSON object, agents, their trust, interactions and the subjects of each other machine as lines of
+//! JSON, nonces and envelope ids in rows of fixed width. Lines and tables are read on all cores.
 
 use super::{Rejection, packed};
 use crate::agent::Agent;
 use crate::keyring::Keyring;
 use crate::world::{
-    Content, Live, OwedNotice, Roots, Sighted, StoredFailed, StoredLive, StoredOf, World,
+    Content, Live, OwedNotice, Roots, Sighted, StoredFailed, StoredLive, StoredSubjects, Subjects,
+    World, for_each_machine,
 };
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
@@ -22,18 +22,12 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use uuid::Uuid;
 use x811_eventlog::{Frontier, Head};
-use x811_protocol::capability::agreement::Agreement;
-use x811_protocol::capability::conduct::Conduct;
-use x811_protocol::capability::descriptor::Descriptor;
-use x811_protocol::capability::session::Session;
-use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::parameters::Parameters;
-use x811_protocol::round::Round;
 use x811_protocol::signature::Signature;
 use x811_protocol::time::TimestampMs;
 
@@ -92,7 +86,8 @@ struct Header {
     sections_sha256: Digest,
 }
 
-const SECTIONS: usize = 12;
+/// One for each machine beside `interaction`, and six.
+const SECTIONS: usize = 6 + Subjects::KINDS.len();
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -228,7 +223,7 @@ fn signed_sections<'a>(
     Ok(sections)
 }
 
-fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> {
+fn sections(content: Content) -> Result<Vec<Vec<u8>>, serde_json::Error> {
     let rest = serde_json::to_vec(&Rest {
         identity: content.identity,
         keyring: content.keyring,
@@ -242,21 +237,35 @@ fn sections(content: Content) -> Result<[Vec<u8>; SECTIONS], serde_json::Error> 
         charged: content.charged,
         failed: content.failed,
     })?;
-    Ok([
+    let mut sections = vec![
         rest,
         lines(&content.agents)?,
         lines(&content.trust)?,
         lines(&content.interactions)?,
-        lines(&content.contracts)?,
-        lines(&content.descriptors)?,
-        lines(&content.sessions)?,
-        lines(&content.agreements)?,
-        lines(&content.conducts)?,
-        lines(&content.rounds)?,
-        packed::nonces(&content.nonces),
-        packed::envelope_ids(&content.envelope_ids),
-    ])
+    ];
+    sections.extend(content.subjects.sections()?);
+    sections.push(packed::nonces(&content.nonces));
+    sections.push(packed::envelope_ids(&content.envelope_ids));
+    Ok(sections)
 }
+
+macro_rules! sections_of_subjects {
+    ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
+        impl StoredSubjects {
+            fn sections(&self) -> Result<Vec<Vec<u8>>, serde_json::Error> {
+                Ok(vec![$(lines(&self.$held)?),+])
+            }
+
+            fn read([$($held),+]: [&[u8]; Subjects::KINDS.len()]) -> Result<StoredSubjects, Rejection> {
+                Ok(StoredSubjects {
+                    $($held: read_lines($held)?,)+
+                })
+            }
+        }
+    };
+}
+
+for_each_machine!(sections_of_subjects);
 
 fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Rejection> {
     let [
@@ -264,12 +273,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         agents,
         trust,
         interactions,
-        contracts,
-        descriptors,
-        sessions,
-        agreements,
-        conducts,
-        rounds,
+        subjects @ ..,
         nonces,
         envelope_ids,
     ] = sections;
@@ -291,12 +295,6 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         },
     );
     let interactions: Vec<StoredLive> = interactions?;
-    let contracts: Vec<StoredOf<Contract>> = read_lines(contracts)?;
-    let descriptors: Vec<StoredOf<Descriptor>> = read_lines(descriptors)?;
-    let sessions: Vec<StoredOf<Session>> = read_lines(sessions)?;
-    let agreements: Vec<StoredOf<Agreement>> = read_lines(agreements)?;
-    let conducts: Vec<StoredOf<Conduct>> = read_lines(conducts)?;
-    let rounds: Vec<StoredOf<Round>> = read_lines(rounds)?;
     Ok(Content {
         head: header.head,
         frontier,
@@ -313,12 +311,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         agents: agents?,
         trust: read_lines(trust)?,
         interactions,
-        contracts,
-        descriptors,
-        sessions,
-        agreements,
-        conducts,
-        rounds,
+        subjects: StoredSubjects::read(subjects)?,
         owed: rest.owed,
         charged: rest.charged,
         failed: rest.failed,

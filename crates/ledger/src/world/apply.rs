@@ -23,7 +23,6 @@ use x811_protocol::interaction::State;
 use x811_protocol::observation::{Block, NetworkHead};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::payload::is_reserved;
-use x811_protocol::round::Round;
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
@@ -130,7 +129,7 @@ impl World {
             return Err(step.misplaced("it is not the next of its stream"));
         }
         let causes = self.causes_after(&step)?;
-        let ended = (self.ended.take(), self.take_ended());
+        let ended = (self.ended.take(), self.subjects.take_ended());
         let moved = std::mem::take(&mut self.trust_moved);
         let rounds_moved = std::mem::take(&mut self.rounds_moved);
         let told = self.told.take();
@@ -138,7 +137,7 @@ impl World {
             Ok(touched) => touched,
             Err(fault) => {
                 self.ended = ended.0;
-                self.put_ended(ended.1);
+                self.subjects.put_ended(ended.1);
                 self.trust_moved = moved;
                 self.rounds_moved = rounds_moved;
                 self.told = told;
@@ -225,15 +224,7 @@ impl World {
             Stream::Network(name) => Some(self.networks.get(name).map_or(0, |s| s.next_seq)),
             Stream::Agent(did) => Some(self.agents.get(did).map_or(0, |a| a.identity_seq)),
             Stream::Mail(did) => self.agents.get(did).map(|agent| agent.mail_seq),
-            Stream::Of(Subject::Interaction(id)) => {
-                Some(self.watching(*id).map_or(0, |l| l.next_seq))
-            }
-            Stream::Of(Subject::Contract(id)) => Some(self.contracts.next_seq(*id)),
-            Stream::Of(Subject::Descriptor(did)) => Some(self.descriptors.next_seq(*did)),
-            Stream::Of(Subject::Session(id)) => Some(self.sessions.next_seq(*id)),
-            Stream::Of(Subject::Agreement(id)) => Some(self.agreements.next_seq(*id)),
-            Stream::Of(Subject::Conduct(did)) => Some(self.conducts.next_seq(*did)),
-            Stream::Of(Subject::Round(id)) => Some(self.rounds.next_seq(*id)),
+            Stream::Of(subject) => Some(self.next_seq_of(*subject)),
             Stream::Roots => Some(self.roots.next_seq),
         }
     }
@@ -445,9 +436,7 @@ impl World {
 
     fn shift_every_clock(&mut self, gap_ms: u64, back_at: TimestampMs) {
         self.change_every_live(|state| state.after_downtime(gap_ms));
-        self.move_windows::<Contract>(gap_ms, back_at);
-        self.move_windows::<Session>(gap_ms, back_at);
-        self.move_windows::<Round>(gap_ms, back_at);
+        self.move_every_window(gap_ms, back_at);
         let names: Vec<String> = self.networks.keys().cloned().collect();
         for name in names {
             if let Some(sight) = self.networks.get_mut(&name) {

@@ -4,7 +4,10 @@
 //! last ended interaction is of interest for one record only; heads that no record names are seen and
 //! refusals counted by the running ledger alone.
 
-use super::{FirstAnswer, Held, Live, Machines, OwedNotice, Roots, Sight, StoredFailed, World};
+use super::{
+    FirstAnswer, Held, Live, Machines, OwedNotice, Roots, Sight, StoredFailed, Subjects, World,
+    for_each_machine,
+};
 use crate::agent::Agent;
 use crate::keyring::Keyring;
 use crate::recent::Recent;
@@ -13,11 +16,6 @@ use imbl::OrdMap;
 use std::collections::HashMap;
 use std::sync::Arc;
 use x811_eventlog::{Frontier, Head};
-use x811_protocol::capability::agreement::Agreement;
-use x811_protocol::capability::conduct::Conduct;
-use x811_protocol::capability::descriptor::Descriptor;
-use x811_protocol::capability::session::Session;
-use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
@@ -25,7 +23,6 @@ use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::kernel::{Machine, SubjectMachine};
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
-use x811_protocol::round::Round;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::TrustCounters;
@@ -45,12 +42,7 @@ pub(crate) struct Content {
     pub(crate) agents: Vec<(Did, Arc<Agent>)>,
     pub(crate) trust: Vec<(Did, TrustCounters)>,
     pub(crate) interactions: Vec<StoredLive>,
-    pub(crate) contracts: Vec<StoredOf<Contract>>,
-    pub(crate) descriptors: Vec<StoredOf<Descriptor>>,
-    pub(crate) sessions: Vec<StoredOf<Session>>,
-    pub(crate) agreements: Vec<StoredOf<Agreement>>,
-    pub(crate) conducts: Vec<StoredOf<Conduct>>,
-    pub(crate) rounds: Vec<StoredOf<Round>>,
+    pub(crate) subjects: StoredSubjects,
     pub(crate) owed: Vec<(u64, Did, OwedNotice)>,
     /// Day and deliveries.
     pub(crate) charged: Vec<(Did, (u64, u64))>,
@@ -74,6 +66,34 @@ pub(crate) type StoredOf<M> = (
     u64,
     Arc<Live<<M as Machine>::State>>,
 );
+
+macro_rules! stored_subjects {
+    ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
+        /// Live subjects of every machine beside `interaction`.
+        #[derive(Debug)]
+        pub(crate) struct StoredSubjects {
+            $(pub(crate) $held: Vec<StoredOf<$machine>>,)+
+        }
+
+        impl StoredSubjects {
+            fn of(
+                live: &Subjects,
+                opened_under: impl Fn(&Arc<Parameters>) -> u64 + Copy,
+            ) -> StoredSubjects {
+                StoredSubjects {
+                    $($held: stored(&live.$held, opened_under),)+
+                }
+            }
+
+            fn put_back(self, world: &mut World) -> Result<(), ContentError> {
+                $(world.put_all_back::<$machine>(self.$held)?;)+
+                Ok(())
+            }
+        }
+    };
+}
+
+for_each_machine!(stored_subjects);
 
 fn copied<'a, K: Copy + 'a, V: Copy + 'a>(
     entries: impl Iterator<Item = (&'a K, &'a V)>,
@@ -157,12 +177,7 @@ impl World {
             failed: _,
             failed_until: _,
             alone: _,
-            contracts,
-            descriptors,
-            sessions,
-            agreements,
-            conducts,
-            rounds,
+            subjects,
             watches: _,
             owed,
             nonces,
@@ -191,12 +206,7 @@ impl World {
             agents: agents.iter().map(|(did, a)| (*did, a.clone())).collect(),
             trust: copied(trust.iter()),
             interactions: held(interactions.iter().chain(aftermath), opened_under),
-            contracts: stored(contracts, opened_under),
-            descriptors: stored(descriptors, opened_under),
-            sessions: stored(sessions, opened_under),
-            agreements: stored(agreements, opened_under),
-            conducts: stored(conducts, opened_under),
-            rounds: stored(rounds, opened_under),
+            subjects: StoredSubjects::of(subjects, opened_under),
             charged: copied(charged.iter()),
             failed: self.failed_rounds(),
             owed: listed(owed),
@@ -243,12 +253,7 @@ impl World {
         for (id, position, live) in content.interactions {
             world.put_back(id, position, live)?;
         }
-        world.put_all_back::<Contract>(content.contracts)?;
-        world.put_all_back::<Descriptor>(content.descriptors)?;
-        world.put_all_back::<Session>(content.sessions)?;
-        world.put_all_back::<Agreement>(content.agreements)?;
-        world.put_all_back::<Conduct>(content.conducts)?;
-        world.put_all_back::<Round>(content.rounds)?;
+        content.subjects.put_back(&mut world)?;
         world.list_rounds();
         world.remember_failed(content.failed);
         Ok(world)

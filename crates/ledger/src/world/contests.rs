@@ -43,7 +43,7 @@ impl Alone {
 
 impl Board for World {
     fn round(&self, id: RoundId) -> Option<&State> {
-        self.rounds.get(id).map(|live| &live.state)
+        self.subjects.rounds.get(id).map(|live| &live.state)
     }
 
     fn about(&self, tags: &[Digest]) -> BTreeSet<RoundId> {
@@ -69,10 +69,10 @@ impl World {
     /// Takes a record of a round in.
     pub(super) fn apply_round(&mut self, step: &Applying<'_>, id: RoundId) -> Result<(), Fault> {
         self.assume_others(step, id);
-        let before = self.rounds.get(id).cloned();
+        let before = self.subjects.rounds.get(id).cloned();
         self.apply_subject::<Round>(step, id)?;
         self.charge(step);
-        let Some(after) = self.rounds.latest(id).cloned() else {
+        let Some(after) = self.subjects.rounds.latest(id).cloned() else {
             return Ok(());
         };
         let before = before.as_deref().map(|live| &live.state);
@@ -210,14 +210,14 @@ impl World {
 
     /// Lists all rounds once they are put back.
     pub(super) fn list_rounds(&mut self) {
-        let ids: Vec<RoundId> = self.rounds.iter().map(|(id, _)| *id).collect();
+        let ids: Vec<RoundId> = self.subjects.rounds.iter().map(|(id, _)| *id).collect();
         for id in ids {
             self.list_round(id);
         }
     }
 
     fn put_round(&mut self, id: RoundId, state: State) {
-        if let Some(live) = self.rounds.get(id).cloned() {
+        if let Some(live) = self.subjects.rounds.get(id).cloned() {
             let then = live.beside(state);
             self.replace_subject::<Round>(id, Some(&live), then);
         }
@@ -225,7 +225,7 @@ impl World {
 
     /// Keeps what rounds are found by: an open one by its resources, one that draws by the block.
     fn list_round(&mut self, id: RoundId) {
-        let Some(live) = self.rounds.latest(id).cloned() else {
+        let Some(live) = self.subjects.rounds.latest(id).cloned() else {
             return;
         };
         let state = &live.state;
@@ -267,7 +267,7 @@ impl World {
 
     /// In an extract: what rounds that are not here must have done to it before this record.
     fn assume_others(&mut self, step: &Applying<'_>, id: RoundId) {
-        let (Some(alone), Some(live)) = (&self.alone, self.rounds.get(id).cloned()) else {
+        let (Some(alone), Some(live)) = (&self.alone, self.subjects.rounds.get(id).cloned()) else {
             return;
         };
         let shown = Shown {

@@ -69,11 +69,11 @@ impl World {
     ) -> Result<Option<Arc<Parameters>>, Fault> {
         if let Event::Effect(Effect::Agreed(agreed)) = step.event {
             // A revision keeps those of the session that made it; an extract may not have that.
-            let session = self.sessions.get(agreed.session);
+            let session = self.subjects.sessions.get(agreed.session);
             let kept = session.map(|live| live.state.parameters.clone());
             return Ok(kept.or_else(|| self.parameters().map(|(_, set)| set.clone())));
         }
-        if let Event::Effect(Effect::BreachRecorded(_)) = step.event {
+        if let (Stream::Of(Subject::Conduct(_)), Event::Effect(_)) = (step.stream, step.event) {
             // Of those in force: what excludes is no business of the session alone.
             return Ok(self.parameters().map(|(_, set)| set.clone()));
         }

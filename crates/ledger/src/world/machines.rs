@@ -6,15 +6,9 @@ use super::{Fault, Live, World};
 use crate::recent::Scattered;
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
-use x811_protocol::capability::agreement::Agreement;
-use x811_protocol::capability::conduct::Conduct;
-use x811_protocol::capability::descriptor::Descriptor;
-use x811_protocol::capability::session::Session;
-use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::kernel::{Machine, Recorded, SubjectMachine};
 use x811_protocol::parameters::Parameters;
-use x811_protocol::round::Round;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
@@ -61,92 +55,94 @@ pub(crate) trait Held: SubjectMachine {
         Self: Sized;
 }
 
-impl Held for Contract {
-    fn of(world: &World) -> &Machines<Contract> {
-        &world.contracts
-    }
-
-    fn of_mut(world: &mut World) -> &mut Machines<Contract> {
-        &mut world.contracts
-    }
-}
-
-impl Held for Descriptor {
-    fn of(world: &World) -> &Machines<Descriptor> {
-        &world.descriptors
-    }
-
-    fn of_mut(world: &mut World) -> &mut Machines<Descriptor> {
-        &mut world.descriptors
-    }
-}
-
-impl Held for Session {
-    fn of(world: &World) -> &Machines<Session> {
-        &world.sessions
-    }
-
-    fn of_mut(world: &mut World) -> &mut Machines<Session> {
-        &mut world.sessions
-    }
-}
-
-impl Held for Agreement {
-    fn of(world: &World) -> &Machines<Agreement> {
-        &world.agreements
-    }
-
-    fn of_mut(world: &mut World) -> &mut Machines<Agreement> {
-        &mut world.agreements
-    }
-}
-
-impl Held for Conduct {
-    fn of(world: &World) -> &Machines<Conduct> {
-        &world.conducts
-    }
-
-    fn of_mut(world: &mut World) -> &mut Machines<Conduct> {
-        &mut world.conducts
-    }
-}
-
-impl Held for Round {
-    fn of(world: &World) -> &Machines<Round> {
-        &world.rounds
-    }
-
-    fn of_mut(world: &mut World) -> &mut Machines<Round> {
-        &mut world.rounds
-    }
-}
-
-/// What the last record ended, of every machine.
-pub(super) struct AllEnded {
-    contract: Option<Ended<Contract>>,
-    session: Option<Ended<Session>>,
-    agreement: Option<Ended<Agreement>>,
-    round: Option<Ended<Round>>,
-}
-
-impl World {
-    /// Forgets what the record before ended; gives it back for when the next one is refused.
-    pub(super) fn take_ended(&mut self) -> AllEnded {
-        AllEnded {
-            contract: self.contracts.ended.take(),
-            session: self.sessions.ended.take(),
-            agreement: self.agreements.ended.take(),
-            round: self.rounds.ended.take(),
+/// Every machine beside `interaction`: the member of [`Subjects`] that has its live ones, its variant of
+/// [`Subject`], its type, and the word for it ([`Subject::kind`]). What is done for each of them alike is a
+/// macro that takes this list.
+macro_rules! for_each_machine {
+    ($for_each:ident) => {
+        $for_each! {
+            contracts: Contract(x811_protocol::contract::Contract), "contract";
+            descriptors: Descriptor(x811_protocol::capability::descriptor::Descriptor), "descriptor";
+            sessions: Session(x811_protocol::capability::session::Session), "session";
+            agreements: Agreement(x811_protocol::capability::agreement::Agreement), "agreement";
+            conducts: Conduct(x811_protocol::capability::conduct::Conduct), "conduct";
+            rounds: Round(x811_protocol::round::Round), "round";
         }
-    }
-
-    pub(super) fn put_ended(&mut self, ended: AllEnded) {
-        self.contracts.ended = ended.contract;
-        self.sessions.ended = ended.session;
-        self.agreements.ended = ended.agreement;
-        self.rounds.ended = ended.round;
-    }
+    };
 }
+pub(crate) use for_each_machine;
+
+macro_rules! subjects {
+    ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
+        /// Live subjects of every machine beside `interaction`.
+        #[derive(Debug, Clone, Default)]
+        pub(crate) struct Subjects {
+            $(pub(super) $held: Machines<$machine>,)+
+        }
+
+        /// What the last record ended, of every machine.
+        pub(super) struct AllEnded {
+            $($held: Option<Ended<$machine>>,)+
+        }
+
+        $(impl Held for $machine {
+            fn of(world: &World) -> &Machines<$machine> {
+                &world.subjects.$held
+            }
+
+            fn of_mut(world: &mut World) -> &mut Machines<$machine> {
+                &mut world.subjects.$held
+            }
+        })+
+
+        impl Subjects {
+            /// The words for the machines.
+            pub(crate) const KINDS: &[&str] = &[$($kind),+];
+
+            /// Forgets what the record before ended; gives it back for when the next one is refused.
+            pub(super) fn take_ended(&mut self) -> AllEnded {
+                AllEnded { $($held: self.$held.ended.take(),)+ }
+            }
+
+            pub(super) fn put_ended(&mut self, ended: AllEnded) {
+                $(self.$held.ended = ended.$held;)+
+            }
+        }
+
+        impl World {
+            /// Moves the windows that the ledger was away for.
+            pub(super) fn move_every_window(&mut self, gap_ms: u64, back_at: TimestampMs) {
+                $(self.move_windows::<$machine>(gap_ms, back_at);)+
+            }
+
+            /// Subjects of every machine with an open window of the ledger's.
+            pub(crate) fn moving(&self) -> impl Iterator<Item = Subject> {
+                std::iter::empty()
+                    $(.chain(self.subjects.$held.moving().map(|(id, _)| Subject::$subject(*id))))+
+            }
+
+            /// When time alone acts on that subject.
+            pub(crate) fn deadline_of(&self, subject: Subject) -> Option<TimestampMs> {
+                match subject {
+                    Subject::Interaction(id) => self.interaction(id)?.state.deadline(),
+                    $(Subject::$subject(id) => {
+                        <$machine>::deadline(&self.subjects.$held.get(id)?.state)
+                    })+
+                }
+            }
+
+            /// The next place in the stream of a subject.
+            pub(super) fn next_seq_of(&self, subject: Subject) -> u64 {
+                match subject {
+                    Subject::Interaction(id) => self.watching(id).map_or(0, |live| live.next_seq),
+                    $(Subject::$subject(id) => self.subjects.$held.next_seq(id),)+
+                }
+            }
+        }
+    };
+}
+
+for_each_machine!(subjects);
 
 impl<M: SubjectMachine> Machines<M> {
     /// A live one.
@@ -325,20 +321,5 @@ impl World {
     ) {
         let state = M::with_parameters(live.state.clone(), parameters);
         self.replace_subject::<M>(id, None, live.with_state(state));
-    }
-}
-
-/// What every machine's subjects are asked, whatever machine they are of.
-impl World {
-    /// When time alone acts on that subject.
-    pub(crate) fn deadline_of(&self, subject: Subject) -> Option<TimestampMs> {
-        match subject {
-            Subject::Interaction(id) => self.interaction(id)?.state.deadline(),
-            Subject::Contract(id) => self.contracts.get(id)?.state.deadline(),
-            Subject::Descriptor(_) | Subject::Conduct(_) => None,
-            Subject::Session(id) => self.sessions.get(id)?.state.deadline,
-            Subject::Agreement(id) => Agreement::deadline(&self.agreements.get(id)?.state),
-            Subject::Round(id) => Round::deadline(&self.rounds.get(id)?.state),
-        }
     }
 }

@@ -18,10 +18,10 @@ mod watches;
 mod written;
 
 pub use apply::Touched;
-pub(crate) use content::{Content, Sighted, StoredLive, StoredOf};
+pub(crate) use content::{Content, Sighted, StoredLive, StoredSubjects};
 pub(crate) use contests::StoredFailed;
 pub use fault::Fault;
-pub(crate) use machines::{Held, Machines};
+pub(crate) use machines::{Held, Machines, Subjects, for_each_machine};
 pub(crate) use roots::{EVERY_RECORDS as STATE_ROOT_EVERY, Roots};
 
 use crate::agent::Agent;
@@ -36,8 +36,8 @@ use std::sync::Arc;
 use watches::Watches;
 use x811_eventlog::{Frontier, Head};
 use x811_protocol::capability::agreement::{self, Agreement};
-use x811_protocol::capability::conduct::{self, Conduct};
-use x811_protocol::capability::descriptor::{self, Descriptor};
+use x811_protocol::capability::conduct;
+use x811_protocol::capability::descriptor;
 use x811_protocol::capability::session::{self, Session};
 use x811_protocol::code::Code;
 use x811_protocol::contract::{self, Contract};
@@ -206,12 +206,7 @@ pub struct World {
     routes: OrdMap<EnvelopeId, InteractionId>,
     /// Live interactions by [`Live::request_tag`].
     requests: OrdMap<Digest, InteractionId>,
-    contracts: Machines<Contract>,
-    descriptors: Machines<Descriptor>,
-    sessions: Machines<Session>,
-    agreements: Machines<Agreement>,
-    conducts: Machines<Conduct>,
-    rounds: Machines<Round>,
+    subjects: Subjects,
     /// Open rounds by the resources that they are about.
     rounds_about: OrdMap<Digest, contests::Listed>,
     /// Rounds that the last record changed beside its own.
@@ -268,12 +263,7 @@ impl World {
             open_pairs: Scattered::default(),
             routes: OrdMap::new(),
             requests: OrdMap::new(),
-            contracts: Machines::default(),
-            descriptors: Machines::default(),
-            sessions: Machines::default(),
-            agreements: Machines::default(),
-            conducts: Machines::default(),
-            rounds: Machines::default(),
+            subjects: Subjects::default(),
             rounds_about: OrdMap::new(),
             rounds_moved: Vec::new(),
             told: None,
@@ -419,69 +409,69 @@ impl World {
 
     /// A negotiation that is live.
     pub fn contract(&self, id: ContractId) -> Option<&Arc<Live<contract::State>>> {
-        self.contracts.get(id)
+        self.subjects.contracts.get(id)
     }
 
     /// A negotiation that is live or that the last record ended.
     pub fn latest_contract(&self, id: ContractId) -> Option<&Arc<Live<contract::State>>> {
-        self.contracts.latest(id)
+        self.subjects.contracts.latest(id)
     }
 
     /// What that agent says that it can do.
     pub fn descriptor(&self, agent: Did) -> Option<&Arc<Live<descriptor::State>>> {
-        self.descriptors.get(agent)
+        self.subjects.descriptors.get(agent)
     }
 
     /// A session that is open.
     pub fn session(&self, id: SessionId) -> Option<&Arc<Live<session::State>>> {
-        self.sessions.get(id)
+        self.subjects.sessions.get(id)
     }
 
     /// A session that is open or that the last record ended.
     pub fn latest_session(&self, id: SessionId) -> Option<&Arc<Live<session::State>>> {
-        self.sessions.latest(id)
+        self.subjects.sessions.latest(id)
     }
 
     /// An agreement that is active.
     pub fn agreement(&self, id: AgreementId) -> Option<&Arc<Live<agreement::State>>> {
-        self.agreements.get(id)
+        self.subjects.agreements.get(id)
     }
 
     /// An agreement that is active or that the last record ended.
     pub fn latest_agreement(&self, id: AgreementId) -> Option<&Arc<Live<agreement::State>>> {
-        self.agreements.latest(id)
+        self.subjects.agreements.latest(id)
     }
 
     /// A round that is not over.
     pub fn round(&self, id: RoundId) -> Option<&Arc<Live<round::State>>> {
-        self.rounds.get(id)
+        self.subjects.rounds.get(id)
     }
 
     /// A round that is not over or that the last record ended.
     pub fn latest_round(&self, id: RoundId) -> Option<&Arc<Live<round::State>>> {
-        self.rounds.latest(id)
+        self.subjects.rounds.latest(id)
     }
 
     /// Rounds that wait for a human, each with the position of its escalation.
     pub fn escalated_rounds(&self) -> Vec<(RoundId, u64)> {
-        let live = self.rounds.iter();
+        let live = self.subjects.rounds.iter();
         live.filter_map(|(id, live)| Some((*id, live.state.escalation()?)))
             .collect()
     }
 
     /// Rounds that are not over.
     pub(crate) fn rounds(&self) -> &Machines<Round> {
-        &self.rounds
+        &self.subjects.rounds
     }
 
     /// Open sessions.
     pub(crate) fn sessions(&self) -> &Machines<Session> {
-        &self.sessions
+        &self.subjects.sessions
     }
 
     /// What an agent answers for, if it broke an agreement once.
     pub fn conduct(&self, did: Did) -> Option<&Arc<Live<conduct::State>>> {
-        self.conducts.get(did)
+        self.subjects.conducts.get(did)
     }
 
     /// Whether that agent is excluded from new sessions and rounds at `now`.
@@ -492,12 +482,12 @@ impl World {
 
     /// Active agreements.
     pub(crate) fn agreements(&self) -> &Machines<Agreement> {
-        &self.agreements
+        &self.subjects.agreements
     }
 
     /// Live negotiations.
     pub(crate) fn contracts(&self) -> &Machines<Contract> {
-        &self.contracts
+        &self.subjects.contracts
     }
 
     /// The earliest deadline and whose it is.
@@ -628,11 +618,11 @@ impl World {
             agents: self.agents.len(),
             interactions: self.interactions.len(),
             aftermath: self.aftermath.len(),
-            contracts: self.contracts.len(),
-            descriptors: self.descriptors.len(),
-            sessions: self.sessions.len(),
-            agreements: self.agreements.len(),
-            rounds: self.rounds.len(),
+            contracts: self.subjects.contracts.len(),
+            descriptors: self.subjects.descriptors.len(),
+            sessions: self.subjects.sessions.len(),
+            agreements: self.subjects.agreements.len(),
+            rounds: self.subjects.rounds.len(),
             open_pairs: self.open_pairs.len(),
             routes: self.routes.len(),
             watched: self.watches.values().map(Watches::len).sum(),

@@ -177,13 +177,15 @@ impl World {
             Stream::Of(Subject::Descriptor(did)) => {
                 StateOf::Descriptor(&self.descriptor(*did)?.state)
             }
-            Stream::Of(Subject::Session(id)) => StateOf::Session(&self.sessions.latest(*id)?.state),
+            Stream::Of(Subject::Session(id)) => {
+                StateOf::Session(&self.subjects.sessions.latest(*id)?.state)
+            }
             Stream::Of(Subject::Agreement(id)) => {
-                StateOf::Agreement(&self.agreements.latest(*id)?.state)
+                StateOf::Agreement(&self.subjects.agreements.latest(*id)?.state)
             }
             Stream::Of(Subject::Conduct(did)) => StateOf::Conduct(&self.conduct(*did)?.state),
             Stream::Of(Subject::Round(id)) => {
-                let state = &self.rounds.latest(*id)?.state;
+                let state = &self.subjects.rounds.latest(*id)?.state;
                 match state.hashed() {
                     Some(hashed) => StateOf::HashedRound(Box::new(hashed)),
                     None => StateOf::Round(state),

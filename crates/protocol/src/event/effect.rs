@@ -58,6 +58,23 @@ impl Effect {
             Effect::AnomalyNoted(noted) => noted.cause,
         }
     }
+
+    /// As the machine of rounds takes it; `None` for what follows elsewhere.
+    pub fn of_round(&self) -> Option<RoundEvent> {
+        Some(match self {
+            Effect::RoundOpened(opened) => RoundEvent::RoundOpened(*opened),
+            Effect::RoundDecided(decided) => RoundEvent::RoundDecided(*decided),
+            Effect::Resubmitted(resubmitted) => RoundEvent::Resubmitted(*resubmitted),
+            Effect::RoundEscalated(escalated) => RoundEvent::RoundEscalated(*escalated),
+            Effect::AnomalyNoted(noted) => RoundEvent::AnomalyNoted(noted.clone()),
+            Effect::Engaged(_)
+            | Effect::SessionClosed(_)
+            | Effect::Agreed(_)
+            | Effect::Used(_)
+            | Effect::BreachRecorded(_)
+            | Effect::Excluded(_) => return None,
+        })
+    }
 }
 
 impl From<RoundEvent> for Effect {

@@ -184,6 +184,21 @@ impl Facts {
         }
     }
 
+    /// The message that one names as what it follows.
+    pub fn answered(&self) -> Option<EnvelopeId> {
+        match self {
+            Self::Request(_) | Self::Capability(_) | Self::Consensus(_) | Self::Custom(_) => None,
+            Self::Offer(offer) => Some(offer.request_id),
+            Self::Accept(accept) => Some(accept.offer_id),
+            Self::Reject(reject) => Some(reject.offer_id),
+            Self::Result(result) => Some(result.offer_id),
+            Self::Verify(verify) => Some(verify.offer_id),
+            Self::Payment(payment) => Some(payment.offer_id),
+            Self::Error(error) => error.related_message_id,
+            Self::Negotiation(negotiation) => negotiation.step(),
+        }
+    }
+
     /// The subjects beside its own that a message names: what is due of them lapses before it is
     /// decided (machines.md section 3).
     pub fn names(&self) -> impl Iterator<Item = Subject> {

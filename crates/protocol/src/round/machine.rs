@@ -204,33 +204,18 @@ pub(super) fn message(accepted: &EnvelopeAccepted) -> Option<Message> {
 
 /// The window of a round that lapsed; `None` for one of another machine, and for another code.
 fn window(lapsed: &Lapsed) -> Option<RoundWindow> {
-    match lapsed.window {
-        LapsedWindow::Round(window) => (window.code() == lapsed.code).then_some(window),
-        LapsedWindow::Interaction(_)
-        | LapsedWindow::Contract(_)
-        | LapsedWindow::Session(_)
-        | LapsedWindow::Agreement(_) => None,
-    }
+    let LapsedWindow::Round(window) = lapsed.window else {
+        return None;
+    };
+    (window.code() == lapsed.code).then_some(window)
 }
 
-/// What follows in a round, as its machine takes it; `None` for what follows elsewhere.
+/// What follows in a round; `None` for what follows elsewhere.
 fn round_event(event: &Event) -> Option<RoundEvent> {
     let Event::Effect(effect) = event else {
         return None;
     };
-    Some(match effect {
-        Effect::RoundOpened(opened) => RoundEvent::RoundOpened(*opened),
-        Effect::RoundDecided(decided) => RoundEvent::RoundDecided(*decided),
-        Effect::Resubmitted(resubmitted) => RoundEvent::Resubmitted(*resubmitted),
-        Effect::RoundEscalated(escalated) => RoundEvent::RoundEscalated(*escalated),
-        Effect::AnomalyNoted(noted) => RoundEvent::AnomalyNoted(noted.clone()),
-        Effect::Engaged(_)
-        | Effect::SessionClosed(_)
-        | Effect::Agreed(_)
-        | Effect::Used(_)
-        | Effect::BreachRecorded(_)
-        | Effect::Excluded(_) => return None,
-    })
+    effect.of_round()
 }
 
 /// Where a record stands.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::event::RoundWindow;
+use super::event::{RoundEvent, RoundWindow};
 use super::state::{State, VoteRecord};
 use super::tally::{Outcome, Verdict};
-use crate::event::{Effect, Event, LapsedWindow};
+use crate::event::{Event, LapsedWindow};
 use crate::facts::ConsensusVerb;
 use crate::kernel::{News, Told};
 use crate::parameters::{Edition, Rounds};
@@ -23,18 +23,12 @@ pub fn news(event: &Event) -> Option<News> {
     let Event::Effect(effect) = event else {
         return None;
     };
-    match effect {
-        Effect::RoundOpened(_) => Some(News::RoundOpened),
-        Effect::RoundDecided(_) => Some(News::RoundDecided),
-        Effect::RoundEscalated(_) => Some(News::RoundEscalated),
-        Effect::AnomalyNoted(_) => Some(News::AnomalyNoted),
-        Effect::Resubmitted(_)
-        | Effect::Engaged(_)
-        | Effect::SessionClosed(_)
-        | Effect::Agreed(_)
-        | Effect::Used(_)
-        | Effect::BreachRecorded(_)
-        | Effect::Excluded(_) => None,
+    match effect.of_round()? {
+        RoundEvent::RoundOpened(_) => Some(News::RoundOpened),
+        RoundEvent::RoundDecided(_) => Some(News::RoundDecided),
+        RoundEvent::RoundEscalated(_) => Some(News::RoundEscalated),
+        RoundEvent::AnomalyNoted(_) => Some(News::AnomalyNoted),
+        RoundEvent::Resubmitted(_) => None,
     }
 }
 
@@ -67,7 +61,7 @@ pub(super) fn told(event: &Event, after: &State) -> Option<Told> {
     let round = json!(after.opening.id());
     members.insert("proposal_id".to_owned(), round);
     if let Event::Effect(effect) = event
-        && let Value::Object(own) = own_members(effect, after)
+        && let Value::Object(own) = own_members(&effect.of_round()?, after)
     {
         members.extend(own);
     }
@@ -77,30 +71,23 @@ pub(super) fn told(event: &Event, after: &State) -> Option<Told> {
     })
 }
 
-/// What a notice says of that effect.
-fn own_members(effect: &Effect, after: &State) -> Value {
-    match effect {
-        Effect::RoundOpened(opened) => json!({ "leader": opened.leader, "term": opened.term }),
-        Effect::RoundDecided(decided) => {
+/// What a notice says of that event.
+fn own_members(event: &RoundEvent, after: &State) -> Value {
+    match event {
+        RoundEvent::RoundOpened(opened) => json!({ "leader": opened.leader, "term": opened.term }),
+        RoundEvent::RoundDecided(decided) => {
             let tally = after.decided.as_ref().map(Verdict::to_value);
             json!({ "outcome": decided.outcome, "tally": tally })
         }
-        Effect::RoundEscalated(escalated) => json!({
+        RoundEvent::RoundEscalated(escalated) => json!({
             "proposal": after.opening.record.position,
             "reason": escalated.reason,
             "votes": votes(after),
         }),
-        Effect::AnomalyNoted(noted) => {
+        RoundEvent::AnomalyNoted(noted) => {
             json!({ "agents": noted.agents, "kind": noted.kind, "records": noted.records })
         }
-        // Of these nothing is told in a round.
-        Effect::Resubmitted(_)
-        | Effect::Engaged(_)
-        | Effect::SessionClosed(_)
-        | Effect::Agreed(_)
-        | Effect::Used(_)
-        | Effect::BreachRecorded(_)
-        | Effect::Excluded(_) => Value::Null,
+        RoundEvent::Resubmitted(_) => Value::Null,
     }
 }
 

@@ -301,15 +301,9 @@ impl<R: BufRead> Opened<R> {
     /// Reads the rest, and tells what it says; the error is a sentence.
     pub(super) fn read(self, mut tell: impl FnMut(Said<'_>)) -> Result<Paper, String> {
         match self.content {
-            Content::Export(header, reader) => match header.scope {
-                Scope::Log => read_log(reader, Paper::new(PaperKind::Log), tell),
-                Scope::Interaction(_)
-                | Scope::Contract(_)
-                | Scope::Descriptor(_)
-                | Scope::Session(_)
-                | Scope::Agreement(_)
-                | Scope::Round(_)
-                | Scope::Conduct(_) => read_bundle(reader, Paper::new(PaperKind::Bundle), tell),
+            Content::Export(header, reader) => match header.scope.subject() {
+                None => read_log(reader, Paper::new(PaperKind::Log), tell),
+                Some(_) => read_bundle(reader, Paper::new(PaperKind::Bundle), tell),
             },
             Content::Receipt(receipt) => {
                 read_receipt(&receipt, Paper::new(PaperKind::Receipt), tell)

@@ -163,17 +163,7 @@ fn answered(event: &Event) -> Option<EnvelopeId> {
     let Event::EnvelopeAccepted(accepted) = event else {
         return None;
     };
-    match &accepted.facts {
-        Facts::Request(_) | Facts::Capability(_) | Facts::Consensus(_) | Facts::Custom(_) => None,
-        Facts::Offer(offer) => Some(offer.request_id),
-        Facts::Accept(accept) => Some(accept.offer_id),
-        Facts::Reject(reject) => Some(reject.offer_id),
-        Facts::Result(result) => Some(result.offer_id),
-        Facts::Verify(verify) => Some(verify.offer_id),
-        Facts::Payment(payment) => Some(payment.offer_id),
-        Facts::Error(error) => error.related_message_id,
-        Facts::Negotiation(negotiation) => negotiation.step(),
-    }
+    accepted.facts.answered()
 }
 
 struct Page<C> {

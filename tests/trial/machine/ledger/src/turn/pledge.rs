@@ -1,0 +1,36 @@
+//! The turn of a pledge.
+
+use super::contract::outcome_of;
+use crate::answer::Verdict;
+use crate::draft::{Draft, SubjectJournal};
+use crate::quota;
+use crate::submission::{Submission, not_open};
+use crate::world::Fault;
+use x811_protocol::facts::Facts;
+use x811_protocol::id::PledgeId;
+use x811_protocol::kernel::{Input, execute};
+use x811_protocol::pledge::Pledge;
+use x811_protocol::time::TimestampMs;
+
+/// Decides whether it is given.
+pub(super) fn give(
+    draft: &mut Draft,
+    message: &Submission,
+    facts: &Facts,
+    id: PledgeId,
+    now: TimestampMs,
+) -> Result<Verdict, Fault> {
+    if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
+        return Ok(Verdict::Refused(limit));
+    }
+    let Some((parameters, _)) = draft.world().parameters() else {
+        return Ok(Verdict::Refused(not_open()));
+    };
+    let input = Input {
+        envelope: &message.header,
+        facts,
+    };
+    let mut journal = SubjectJournal::<Pledge>::open(draft, id, Some(&message.body), now);
+    let execution = execute(&mut journal, &input, &parameters, now)?;
+    outcome_of(journal, execution)
+}
