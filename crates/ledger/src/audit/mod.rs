@@ -18,6 +18,7 @@
 //! | what looks and refutations say, against what was seen | `looks`, `short` |
 //! | what came of them afterwards | `aftermath` |
 //! | one story of the network over the whole log | `story`, `heads` |
+//! | which heads were known when an ACCEPT came | `known_heads` |
 //! | what time should have caused and is not there | `overdue` |
 //! | what it caused too late | `late_lapse` |
 //! | how far checkpoints cover it: what is judged | `prefix` |
@@ -80,6 +81,7 @@ mod from_export;
 mod from_store;
 mod hashes;
 mod heads;
+mod known_heads;
 mod late_lapse;
 mod links;
 mod listing;

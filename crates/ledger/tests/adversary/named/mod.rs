@@ -15,9 +15,11 @@ mod notices;
 mod parties;
 mod quorum;
 mod rounds;
+mod seen;
 mod signals;
 mod story;
 mod times;
+mod votes;
 mod word;
 mod words;
 
