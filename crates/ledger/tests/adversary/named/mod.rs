@@ -17,6 +17,7 @@ mod quorum;
 mod rounds;
 mod seen;
 mod signals;
+mod signed;
 mod story;
 mod times;
 mod votes;
