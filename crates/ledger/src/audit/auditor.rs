@@ -15,7 +15,7 @@ use x811_protocol::time::TimestampMs;
 use super::body::{self, Basis};
 use super::checkpoints::Covered;
 use super::decision::Decided;
-use super::downtime::Downtimes;
+use super::downtime::{Away, Downtimes};
 use super::draws::{self, RecordedDraw};
 use super::effects::Effects;
 use super::erased::Erased;
@@ -81,6 +81,7 @@ pub struct Auditor {
     /// When what was decided, for lapses that come late.
     pub(super) pace: Pace,
     pub(super) downtimes: Downtimes,
+    away: Away,
     /// Whose they have to be.
     pub(super) trusting: Trusting,
     pub(super) findings: Findings,
@@ -154,6 +155,7 @@ impl Auditor {
             checkpoints: Vec::new(),
             pace: Pace::default(),
             downtimes: Downtimes::default(),
+            away: Away::default(),
             trusting: Trusting::default(),
             findings: Findings::default(),
             envelopes: 0,
@@ -586,6 +588,7 @@ impl Auditor {
             let remarks = &mut self.remarks;
             self.seen_transfers.check(&decided, &mut findings, remarks);
             self.heads.take(&decided, mentioned, &mut findings, remarks);
+            self.away.take(&decided, remarks);
         }
         findings
     }

@@ -23,7 +23,7 @@
 //! | what it caused too late | `late_lapse` |
 //! | how far checkpoints cover it: what is judged | `prefix` |
 //! | what it says in the end | `conclude`, `outcome` |
-//! | how long the ledger says that it was away | `downtime` |
+//! | how long the ledger says that it was away, and what came of that | `downtime` |
 //! | what rests on the watcher's word | `observed` |
 //! | evidence, and what of the network there is none of, kept for whoever asks it | `on_chain` |
 //! | bodies that are not there: erased by a record, and rightly, or missing | `erased` |
