@@ -12,6 +12,7 @@ use x811_protocol::payload::PayloadRules;
 use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
 
+use super::agent_rows::AgentRows;
 use super::body::{self, Basis};
 use super::checkpoints::Covered;
 use super::decision::Decided;
@@ -69,6 +70,7 @@ pub struct Auditor {
     pub(super) replay: Replay,
     pub(super) used: Used,
     pub(super) rows: Rows,
+    pub(super) agents: AgentRows,
     pub(super) erased: Erased,
     /// Where this is one interaction alone.
     pub(super) extract: Option<Extract>,
@@ -148,6 +150,7 @@ impl Auditor {
             replay: Replay::new(),
             used: Used::default(),
             rows: Rows::default(),
+            agents: AgentRows::default(),
             erased: Erased::default(),
             extract: None,
             prefix: Prefix::default(),
@@ -395,6 +398,7 @@ impl Auditor {
                     self.schemas.take_advert(body);
                 }
                 self.rows.fold(self.replay.world(), position, &touched);
+                self.agents.take(self.replay.world(), record, event);
                 if let (Some(accounts), Some(Stream::Of(Subject::Interaction(id)))) =
                     (&mut self.accounts, &whole.stream)
                     && let Some(number) = self.rows.number(*id)

@@ -31,7 +31,7 @@
 //! | the same of an exclusion that was lifted | `conduct` |
 //! | parameters, and what changed when | `parameters` |
 //! | what the rules allowed and people should know | `remarks` |
-//! | rows for readers | `rows`, `compare` |
+//! | rows for readers | `rows`, `subject_rows`, `agent_rows`, `compare` |
 //! | a checkpoint that the auditor noted elsewhere | `noted` |
 //! | every interaction and payment by itself, for whoever keeps books | `listing` |
 //!
@@ -61,6 +61,7 @@
 
 mod aftermath;
 mod against;
+mod agent_rows;
 mod auditor;
 mod authorization;
 mod body;
