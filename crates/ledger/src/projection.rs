@@ -1,7 +1,7 @@
 //! From a record to the rows that readers see: a pure function of the record and the world after
 //! it. A rebuild runs the same function over the same log.
 
-mod agents;
+pub(crate) mod agents;
 mod board;
 pub(crate) mod conduct;
 pub(crate) mod contract;

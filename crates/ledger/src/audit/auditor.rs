@@ -12,10 +12,11 @@ use x811_protocol::payload::PayloadRules;
 use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
 
+use super::agent_rows::AgentRows;
 use super::body::{self, Basis};
 use super::checkpoints::Covered;
 use super::decision::Decided;
-use super::downtime::Downtimes;
+use super::downtime::{Away, Downtimes};
 use super::draws::{self, RecordedDraw};
 use super::effects::Effects;
 use super::erased::Erased;
@@ -69,6 +70,7 @@ pub struct Auditor {
     pub(super) replay: Replay,
     pub(super) used: Used,
     pub(super) rows: Rows,
+    pub(super) agents: AgentRows,
     pub(super) erased: Erased,
     /// Where this is one interaction alone.
     pub(super) extract: Option<Extract>,
@@ -81,6 +83,7 @@ pub struct Auditor {
     /// When what was decided, for lapses that come late.
     pub(super) pace: Pace,
     pub(super) downtimes: Downtimes,
+    away: Away,
     /// Whose they have to be.
     pub(super) trusting: Trusting,
     pub(super) findings: Findings,
@@ -147,6 +150,7 @@ impl Auditor {
             replay: Replay::new(),
             used: Used::default(),
             rows: Rows::default(),
+            agents: AgentRows::default(),
             erased: Erased::default(),
             extract: None,
             prefix: Prefix::default(),
@@ -154,6 +158,7 @@ impl Auditor {
             checkpoints: Vec::new(),
             pace: Pace::default(),
             downtimes: Downtimes::default(),
+            away: Away::default(),
             trusting: Trusting::default(),
             findings: Findings::default(),
             envelopes: 0,
@@ -393,6 +398,7 @@ impl Auditor {
                     self.schemas.take_advert(body);
                 }
                 self.rows.fold(self.replay.world(), position, &touched);
+                self.agents.take(self.replay.world(), record, event);
                 if let (Some(accounts), Some(Stream::Of(Subject::Interaction(id)))) =
                     (&mut self.accounts, &whole.stream)
                     && let Some(number) = self.rows.number(*id)
@@ -586,6 +592,7 @@ impl Auditor {
             let remarks = &mut self.remarks;
             self.seen_transfers.check(&decided, &mut findings, remarks);
             self.heads.take(&decided, mentioned, &mut findings, remarks);
+            self.away.take(&decided, remarks);
         }
         findings
     }

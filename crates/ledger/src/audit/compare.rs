@@ -99,6 +99,10 @@ pub(super) async fn read_model<R: ReadModel>(
     let (mut interactions, mut deliveries, mut streams) = (begin(), begin(), begin());
     interactions.rows_are_behind();
     let subjects = interactions.subjects(rows).await?;
+    let agents = match is_whole && applied_size >= size {
+        true => interactions.agents(rows).await?,
+        false => 0,
+    };
     tokio::try_join!(
         interactions.interactions(rows),
         async {
@@ -119,6 +123,7 @@ pub(super) async fn read_model<R: ReadModel>(
         lag_records: size.saturating_sub(applied_size),
         deliveries: deliveries.check.deliveries,
         subjects,
+        agents,
         ..interactions.check
     };
     for findings in [interactions.findings, deliveries.findings, streams.findings] {
@@ -200,6 +205,23 @@ impl<'a> Comparison<'a> {
             self.add(wrong.position, Some(stream.into()), "row", sentence);
         }
         Ok(compared.subjects)
+    }
+
+    /// Rows of agents, and what those have earned; how many were compared.
+    async fn agents<R: ReadModel>(&mut self, rows: &R) -> Result<u64, ReadError> {
+        let world = self.auditor.replay.world();
+        let compared = self.auditor.agents.compare(world, self.size, rows);
+        let (agents, wrong) = compared.await?;
+        for wrong in wrong {
+            let stream = Stream::Agent(wrong.did).to_string();
+            self.add(
+                wrong.position,
+                Some(stream.into()),
+                wrong.field,
+                wrong.sentence,
+            );
+        }
+        Ok(agents)
     }
 
     /// Rows follow the log: what they had reflected before the log was read must be in it.

@@ -28,6 +28,7 @@ use x811_protocol::time::TimestampMs;
 use super::decision::Decided;
 use super::evidence::head_of;
 use super::finding::{Cause, Findings};
+use super::known_heads::KnownHeads;
 use super::on_chain::shown;
 use super::remarks::Remarks;
 use crate::world::World;
@@ -72,6 +73,8 @@ pub(super) struct Heads {
     looks: BTreeMap<ChainId, LookedFrom>,
     /// Chains of one's own of which it was said that they run ahead.
     ahead: BTreeSet<ChainId>,
+    /// What ACCEPTs are held to.
+    known: KnownHeads,
 }
 
 /// A head and blocks below it, by height.
@@ -131,7 +134,7 @@ pub(super) fn mentioned(before: &World, stream: &Stream, event: &Event) -> Vec<M
     }
 }
 
-fn head_of_sight(event: &Event) -> Option<Block> {
+pub(super) fn head_of_sight(event: &Event) -> Option<Block> {
     if let Event::Network(NetworkEvent::Blind(blind)) = event {
         blind.head
     } else if let Event::Network(NetworkEvent::Sighted(sighted)) = event {
@@ -150,7 +153,7 @@ fn accept_heads(before: &World, accepted: &EnvelopeAccepted) -> Vec<Mentioned> {
     each.collect()
 }
 
-fn block_of(head: &NetworkHead) -> Block {
+pub(super) fn block_of(head: &NetworkHead) -> Block {
     Block {
         number: head.number,
         hash: head.hash,
@@ -288,7 +291,7 @@ fn blind_fresh_ms(decided: &Decided<'_>) -> Option<u64> {
     Some(parameters.network(network)?.fresh_ms)
 }
 
-fn age_ms(at: TimestampMs, block: &Block) -> u64 {
+pub(super) fn age_ms(at: TimestampMs, block: &Block) -> u64 {
     at.since(TimestampMs::new(block.timestamp_s.saturating_mul(1_000)))
 }
 
@@ -302,6 +305,7 @@ impl Heads {
         findings: &mut Findings,
         remarks: &mut Remarks,
     ) {
+        self.known.take(decided, findings);
         for (field, chain, block) in blocks {
             self.not_from_later(decided, field, *chain, block, findings, remarks);
         }
@@ -318,6 +322,9 @@ impl Heads {
             *self.reorganised.entry(chain.id).or_default() += 1;
         }
         self.follow(decided, blocks, remarks);
+        if let Some((chain, number)) = counted_from(decided) {
+            self.reach(decided, chain, number, remarks);
+        }
         let (Some(network), Some(chain)) = (network, chain) else {
             return;
         };
@@ -444,8 +451,21 @@ impl Heads {
     }
 }
 
+/// The head that the height of a draw was counted from, where the record is a vote that closes a cycle.
+fn counted_from(decided: &Decided<'_>) -> Option<(Chain, u64)> {
+    let (Stream::Of(Subject::Round(id)), Event::EnvelopeAccepted(accepted)) =
+        (decided.stream, decided.event)
+    else {
+        return None;
+    };
+    let seed = accepted.derived.seed.as_ref()?;
+    let opening = &decided.before.round(*id)?.state.opening;
+    let number = seed.height.checked_sub(opening.rounds.draw_blocks)?;
+    Some((Chain::of(decided.before, &seed.network)?, number))
+}
+
 /// The network of the payment that the record is about.
-fn network_of<'a>(decided: &Decided<'a>) -> Option<&'a str> {
+pub(super) fn network_of<'a>(decided: &Decided<'a>) -> Option<&'a str> {
     let Stream::Of(Subject::Interaction(id)) = decided.stream else {
         return None;
     };

@@ -7,7 +7,9 @@
 //! longer than any batch takes. Excused is what a ledger could not help: time it was away, and a
 //! backlog, which shows in the other lapses of the last minute, late as well.
 //!
-//! A window that never lapsed is named at the end, by [`super::overdue`].
+//! A window that never lapsed is named at the end, by [`super::overdue`]. A start of the ledger is such an
+//! end too: what was decided before it is whole. Otherwise starts without a pause would excuse a lapse for as
+//! long as they are said to go on.
 
 use std::collections::VecDeque;
 
@@ -109,13 +111,18 @@ impl Pace {
 
 impl Auditor {
     /// How late the record is in the world before it, in milliseconds, where time caused it; names it
-    /// where that is too late.
+    /// where that is too late, and a start of the ledger before which it should have come.
     pub(super) fn late_lapse(
         &self,
         whole: &Whole,
         at: TimestampMs,
         findings: &mut Findings,
     ) -> Option<u64> {
+        if let Event::Ledger(LedgerEvent::Resumed(_)) = whole.event
+            && let Some(sentence) = self.left_before_start()
+        {
+            findings.add(&whole.spot, "event", Cause::ReDecisionDiffers, sentence);
+        }
         let subject = whole.stream.as_ref()?.subject()?;
         let is_of_time = matches!(whole.event, Event::Lapsed(_)) || is_free(&whole.event);
         let deadline = self.world().deadline_of(subject).filter(|_| is_of_time)?;

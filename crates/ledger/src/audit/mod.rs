@@ -18,11 +18,12 @@
 //! | what looks and refutations say, against what was seen | `looks`, `short` |
 //! | what came of them afterwards | `aftermath` |
 //! | one story of the network over the whole log | `story`, `heads` |
+//! | which heads were known when an ACCEPT came | `known_heads` |
 //! | what time should have caused and is not there | `overdue` |
 //! | what it caused too late | `late_lapse` |
 //! | how far checkpoints cover it: what is judged | `prefix` |
 //! | what it says in the end | `conclude`, `outcome` |
-//! | how long the ledger says that it was away | `downtime` |
+//! | how long the ledger says that it was away, and what came of that | `downtime` |
 //! | what rests on the watcher's word | `observed` |
 //! | evidence, and what of the network there is none of, kept for whoever asks it | `on_chain` |
 //! | bodies that are not there: erased by a record, and rightly, or missing | `erased` |
@@ -30,7 +31,7 @@
 //! | the same of an exclusion that was lifted | `conduct` |
 //! | parameters, and what changed when | `parameters` |
 //! | what the rules allowed and people should know | `remarks` |
-//! | rows for readers | `rows`, `compare` |
+//! | rows for readers | `rows`, `subject_rows`, `agent_rows`, `compare` |
 //! | a checkpoint that the auditor noted elsewhere | `noted` |
 //! | every interaction and payment by itself, for whoever keeps books | `listing` |
 //!
@@ -60,6 +61,7 @@
 
 mod aftermath;
 mod against;
+mod agent_rows;
 mod auditor;
 mod authorization;
 mod body;
@@ -80,6 +82,7 @@ mod from_export;
 mod from_store;
 mod hashes;
 mod heads;
+mod known_heads;
 mod late_lapse;
 mod links;
 mod listing;

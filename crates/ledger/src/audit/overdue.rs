@@ -123,6 +123,22 @@ impl Auditor {
         undecided
     }
 
+    /// What was due before the ledger started and has not lapsed: what was decided before a start is whole, and
+    /// ended with that (decision 0268).
+    pub(super) fn left_before_start(&self) -> Option<String> {
+        let is_judged = self.knows_rules()
+            && self.extract.is_none()
+            && self.replay.knows(&Stream::Ledger)
+            && self.world().identity().is_some();
+        let moment = self.turns.nothing_due_before().filter(|_| is_judged)?;
+        let left = self.lapses_due(moment.saturating_sub_ms(LAPSE_GRACE_MS))?;
+        Some(format!(
+            "the ledger was up until {} and starts here: {}",
+            moment.to_rfc3339(),
+            left.sentence
+        ))
+    }
+
     /// Windows that ended before `moment` and whose lapse is not here.
     fn lapses_due(&self, moment: TimestampMs) -> Option<Undecided> {
         let world = self.replay.world();

@@ -118,6 +118,9 @@ pub struct ReadModelCheck {
     /// Subjects of other machines compared.
     #[serde(skip_serializing_if = "is_zero")]
     pub subjects: u64,
+    /// Agents compared, with what they have earned; none where the rows lag.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub agents: u64,
     /// Interactions that were not compared: they were moving, or could not be replayed.
     pub not_compared: u64,
 }

@@ -81,7 +81,7 @@ fn capabilities(world: &World, did: Did, event: &Event) -> Option<RowChange> {
 }
 
 /// The provider of the interaction that a record belongs to.
-fn paid(world: &World, record: &Record) -> Option<Did> {
+pub(crate) fn paid(world: &World, record: &Record) -> Option<Did> {
     let Ok(Stream::Of(Subject::Interaction(id))) = record.stream().parse() else {
         return None;
     };
@@ -89,7 +89,7 @@ fn paid(world: &World, record: &Record) -> Option<Did> {
 }
 
 /// The accounts that the transfers which paid came from.
-fn payers(confirmed: &Confirmed) -> impl Iterator<Item = EvmAddress> {
+pub(crate) fn payers(confirmed: &Confirmed) -> impl Iterator<Item = EvmAddress> {
     confirmed.claims.iter().filter_map(|claim| {
         let of_claim = confirmed.evidence.iter();
         let mut of_claim = of_claim.filter(|evidence| evidence.tx_hash == claim.tx_hash);

@@ -3,6 +3,8 @@
 //! `capabilities` on; part of the root of all states from rules 2 on.
 
 use super::World;
+use crate::agent::Agent;
+use std::sync::Arc;
 use x811_protocol::did::Did;
 use x811_protocol::event::{Effect, Event};
 use x811_protocol::interaction::State;
@@ -11,6 +13,13 @@ use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::{Merit, TrustCounters};
 
 impl World {
+    /// All agents that registered, which the ledger itself did not.
+    pub(crate) fn registered(&self) -> impl Iterator<Item = (Did, &Arc<Agent>)> {
+        let ledger = self.identity.as_ref().map(|ledger| ledger.did);
+        let agents = self.agents.iter().map(|(did, agent)| (*did, agent));
+        agents.filter(move |(did, _)| Some(*did) != ledger)
+    }
+
     /// What a DID has earned.
     pub fn trust(&self, did: Did) -> TrustCounters {
         self.trust.get(&did).copied().unwrap_or_default()

@@ -113,7 +113,7 @@ async fn superseded() -> Story {
     WRITTEN.get_or_init(write).await.clone()
 }
 
-async fn drawn() -> Story {
+pub(super) async fn drawn() -> Story {
     static WRITTEN: OnceCell<Story> = OnceCell::const_new();
     let write = || async { Story::of(written_by(&cycle(3_600_000).await).await) };
     WRITTEN.get_or_init(write).await.clone()
@@ -137,7 +137,7 @@ fn decision(story: &Story, number: usize) -> u64 {
 }
 
 /// The vote that closed the cycle.
-fn closing(story: &Story) -> u64 {
+pub(super) fn closing(story: &Story) -> u64 {
     let votes = story.messages(Verb::Vote.as_str());
     votes[3]
 }

@@ -2,10 +2,12 @@
 //! changed so that they fit each other. Each must be found, or be the ledger's word by
 //! `tests/AUDIT.md`.
 
+mod away;
 mod chain;
 mod contests;
 mod contracts;
 mod excluded;
+mod held;
 mod keys;
 mod lasting;
 mod late_watch;
@@ -15,9 +17,12 @@ mod notices;
 mod parties;
 mod quorum;
 mod rounds;
+mod seen;
 mod signals;
+mod signed;
 mod story;
 mod times;
+mod votes;
 mod word;
 mod words;
 

@@ -119,7 +119,7 @@ pub(super) async fn honest() -> Story {
     WRITTEN.get_or_init(write).await.clone()
 }
 
-fn said(story: &Story, verb: Verb) -> Vec<u64> {
+pub(super) fn said(story: &Story, verb: Verb) -> Vec<u64> {
     story.messages(verb.as_str())
 }
 

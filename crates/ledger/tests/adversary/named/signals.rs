@@ -38,6 +38,20 @@ fn signed_inside(payload: &Map<String, Value>, kid: &KeyId, key: &SecretKey) -> 
     json!(sign_object(key, kid, signal_type(Outcome::Commit), &said))
 }
 
+/// Signs what the notice says of that record now, by the key of its envelope, as the record will stand.
+pub(super) fn sign_again(story: &mut Story, notice: u64, decided: u64) {
+    let kid = story.get(notice, "/envelope/key");
+    let kid: KeyId = kid.as_str().unwrap().parse().unwrap();
+    let message = message(story.record(notice)).unwrap();
+    let mut payload = message["payload"].as_object().unwrap().clone();
+    payload.remove(MEMBER);
+    payload.insert("cause_position".to_owned(), json!(story.position(decided)));
+    let outcome: Outcome = serde_json::from_value(payload["outcome"].clone()).unwrap();
+    let key = story.secret(LedgerRole::Envelope);
+    let signature = sign_object(key, &kid, signal_type(outcome), &payload);
+    story.say(notice, MEMBER, json!(signature));
+}
+
 fn of_role(story: &Story, kid: KeyId, role: LedgerRole) -> (KeyId, &SecretKey) {
     let key = story.secret(role);
     let key_id = KeyId {
