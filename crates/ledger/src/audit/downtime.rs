@@ -11,7 +11,6 @@ use x811_protocol::time::TimestampMs;
 
 use super::decision::Decided;
 use super::remarks::Remarks;
-use crate::world::World;
 
 /// What the records `ledger_resumed` that break no rule add up to. All of it is asserted, and counted
 /// beside [`Observations`](super::Observations), not among them.
@@ -72,20 +71,13 @@ impl Away {
             return None;
         };
         let back_at = self.back_at?;
-        let opened_at = opened_at(decided.before, decided.stream.subject()?)?;
+        let subject = decided.stream.subject()?;
+        // Whoever says more of himself needs to have read nothing.
+        if matches!(subject, Subject::Descriptor(_) | Subject::Conduct(_)) {
+            return None;
+        }
+        let opened_at = decided.before.opened_at(subject)?;
         let early_ms = back_at.since(accepted.envelope.created_ms);
         (opened_at >= back_at && early_ms > BEHIND_MS).then_some(early_ms)
-    }
-}
-
-/// When the message was recorded that opened it.
-fn opened_at(before: &World, subject: Subject) -> Option<TimestampMs> {
-    match subject {
-        Subject::Interaction(id) => Some(before.interaction(id)?.opened_at),
-        Subject::Contract(id) => Some(before.contract(id)?.opened_at),
-        Subject::Session(id) => Some(before.session(id)?.opened_at),
-        Subject::Agreement(id) => Some(before.agreement(id)?.opened_at),
-        Subject::Round(id) => Some(before.round(id)?.opened_at),
-        Subject::Descriptor(_) | Subject::Conduct(_) => None,
     }
 }

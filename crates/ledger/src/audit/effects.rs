@@ -56,7 +56,7 @@ impl Effects {
         let Event::Effect(effect) = event else {
             return;
         };
-        if is_extract && has_gap && may_be_caused_elsewhere(effect) {
+        if is_extract && has_gap && effect.may_be_caused_elsewhere() {
             findings.leave(Unchecked::EffectsElsewhere, 1);
             return;
         }
@@ -179,23 +179,6 @@ impl Effects {
                 format!("{cause} in the stream {stream} is due here and is missing"),
             );
         }
-    }
-}
-
-/// Whether an extract may have an effect without the stream of its cause. What both parties signed, and what
-/// ends a session, stands in the session, and an extract brings the sessions of its agreements (decision 0269).
-fn may_be_caused_elsewhere(effect: &Effect) -> bool {
-    match effect {
-        Effect::Agreed(_) | Effect::SessionClosed(_) => false,
-        Effect::Engaged(_)
-        | Effect::Used(_)
-        | Effect::BreachRecorded(_)
-        | Effect::Excluded(_)
-        | Effect::RoundOpened(_)
-        | Effect::RoundDecided(_)
-        | Effect::Resubmitted(_)
-        | Effect::RoundEscalated(_)
-        | Effect::AnomalyNoted(_) => true,
     }
 }
 

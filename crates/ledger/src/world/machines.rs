@@ -131,6 +131,14 @@ macro_rules! subjects {
                 }
             }
 
+            /// When the message was recorded that opened that subject.
+            pub(crate) fn opened_at(&self, subject: Subject) -> Option<TimestampMs> {
+                match subject {
+                    Subject::Interaction(id) => Some(self.interaction(id)?.opened_at),
+                    $(Subject::$subject(id) => Some(self.subjects.$held.get(id)?.opened_at),)+
+                }
+            }
+
             /// The next place in the stream of a subject.
             pub(super) fn next_seq_of(&self, subject: Subject) -> u64 {
                 match subject {

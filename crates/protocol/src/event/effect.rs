@@ -59,6 +59,23 @@ impl Effect {
         }
     }
 
+    /// Whether a bundle may have it without the stream of its cause. What both parties signed, and what ends a
+    /// session, stands in the session, and a bundle brings the sessions of its agreements (decision 0269).
+    pub fn may_be_caused_elsewhere(&self) -> bool {
+        match self {
+            Effect::Agreed(_) | Effect::SessionClosed(_) => false,
+            Effect::Engaged(_)
+            | Effect::Used(_)
+            | Effect::BreachRecorded(_)
+            | Effect::Excluded(_)
+            | Effect::RoundOpened(_)
+            | Effect::RoundDecided(_)
+            | Effect::Resubmitted(_)
+            | Effect::RoundEscalated(_)
+            | Effect::AnomalyNoted(_) => true,
+        }
+    }
+
     /// As the machine of rounds takes it; `None` for what follows elsewhere.
     pub fn of_round(&self) -> Option<RoundEvent> {
         Some(match self {
