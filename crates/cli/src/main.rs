@@ -29,6 +29,7 @@ mod export;
 mod failure;
 mod history;
 mod inbox;
+mod kinds;
 #[cfg(feature = "serve")]
 mod ledger;
 mod log;
