@@ -50,6 +50,7 @@ mod terminal;
 mod trace;
 mod trust;
 mod usdc;
+mod whole;
 mod witness;
 
 use std::io::Write as _;
