@@ -71,6 +71,17 @@ impl Verb {
     }
 }
 
+/// Reads where an agent can be reached: its DID document and its card show it to everybody.
+fn reachable(text: &str) -> Result<String, &'static str> {
+    let schemes = ["https://", "http://"];
+    let host = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
+    let is_plain = |letter: char| letter.is_ascii_graphic() && !"<>\"'\\^`{|}".contains(letter);
+    match host {
+        Some(host) if !host.is_empty() && host.chars().all(is_plain) => Ok(text.to_owned()),
+        _ => Err("write http:// or https:// and a host, such as https://agent.example.org"),
+    }
+}
+
 #[cfg(test)]
 #[cfg(feature = "serve")]
 mod tests;

@@ -6,7 +6,7 @@ mod bar;
 mod checkpoint_dir;
 pub(crate) mod contract;
 mod csv;
-mod draft;
+pub(crate) mod draft;
 mod extract;
 mod foreign;
 mod hashes;
@@ -256,8 +256,25 @@ async fn unread(store: &Backend, directory: &Path, error: &ReadError) -> Failure
     ))
 }
 
-async fn open_store(directory: &Path) -> Result<Backend, Failure> {
+/// The log of a data directory, to be read; its ledger may be running.
+pub(crate) async fn open_store(directory: &Path) -> Result<Backend, Failure> {
+    expect_directory(directory)?;
     Backend::open_read_only(directory).await.map_err(unopened)
+}
+
+/// That what was named as a data directory is a directory.
+pub(crate) fn expect_directory(path: &Path) -> Result<(), Failure> {
+    let (path, what) = match path.metadata() {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => (
+            path.display(),
+            "a file: of an export `x811 audit` says whether it holds",
+        ),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (path.display(), "not there"),
+        Err(error) => return Err(unreadable(path, &error)),
+    };
+    let message = format!("there is no ledger in {path}: it is {what}");
+    Err(Failure::local("no_ledger", message).hint("name the data directory of a ledger"))
 }
 
 /// An export to read.

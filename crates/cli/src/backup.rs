@@ -15,7 +15,7 @@ use x811_ledger::port::LedgerStore as _;
 use x811_protocol::event::{Event, LedgerEvent};
 use x811_store::Backend;
 
-use crate::audit::unopened;
+use crate::audit::{open_store, unopened};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
@@ -53,9 +53,7 @@ pub(crate) struct Manifest {
 
 /// Makes a backup.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
-    let store = Backend::open_read_only(&args.data_dir)
-        .await
-        .map_err(unopened)?;
+    let store = open_store(&args.data_dir).await?;
     files::make_directory(&args.target)?;
     store.copy_to(&args.target).await.map_err(unopened)?;
     if !args.without_keys {

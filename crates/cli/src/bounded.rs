@@ -18,6 +18,19 @@ pub(crate) fn read(file: &Path, most_bytes: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The text of `file`, or of standard input for `-`.
+///
+/// # Errors
+/// Also where it has more than `most_bytes`, or is not UTF-8.
+pub(crate) fn text(file: &Path, most_bytes: usize) -> io::Result<String> {
+    let bytes = read(file, most_bytes)?;
+    if bytes.len() > most_bytes {
+        let why = format!("it has more than {most_bytes} bytes, the most that is read");
+        return Err(io::Error::other(why));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,6 +49,9 @@ mod tests {
             // Of a file with a hole the disk holds nothing.
             File::create(&path).unwrap().set_len(size as u64).unwrap();
             assert_eq!(read(&path, most).unwrap().len(), is_read, "{size}");
+            assert_eq!(text(&path, most).is_ok(), size <= most, "{size}");
         }
+        std::fs::write(&path, b"\xff").unwrap();
+        assert!(text(&path, most).unwrap_err().to_string().contains("UTF-8"));
     }
 }

@@ -231,10 +231,19 @@ pub(crate) fn explained(error: &clap::Error) -> String {
     [
         "invalid digit found in string",
         "cannot parse integer from empty string",
+        "number too large to fit in target type",
+        "number too small to fit in target type",
+        "number would be zero for non-zero type",
     ]
     .iter()
     .fold(text, |text, fault| text.replace(fault, wanted))
+    .replace(
+        "invalid socket address syntax",
+        "write an address and a port, such as 127.0.0.1:8811",
+    )
 }
 
+#[cfg(test)]
+mod documented;
 #[cfg(test)]
 mod tests;

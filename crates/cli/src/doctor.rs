@@ -15,7 +15,7 @@ use x811_store::{Backend, FileSnapshots, OpenError, RowDifference, SqliteReadMod
 use checkpoint::{Found, Signed};
 use prefix::Prefix;
 
-use crate::audit::unopened;
+use crate::audit::{open_store, unopened};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
@@ -41,9 +41,7 @@ pub(crate) struct Args {
 /// Examines; [`Exit::Findings`] when anything is wrong and stays so.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let found_checkpoint = Found::look(&args.data_dir, args.checkpoint_dir).await;
-    let store = Backend::open_read_only(&args.data_dir)
-        .await
-        .map_err(unopened)?;
+    let store = open_store(&args.data_dir).await?;
     let work = tempfile::tempdir().map_err(|error| {
         Failure::local(
             "no_room",
@@ -77,6 +75,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         records: examined.size,
         rows_reflect: rows.size(),
         readable: None,
+        unneeded: args.write_readable.clone().filter(|_| is_read),
         snapshots_checked: sizes.len(),
         checkpoint: signed,
         findings: examined.findings.kept,
@@ -259,6 +258,9 @@ struct Diagnosis {
     /// Only where the log is damaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     readable: Option<Prefix>,
+    /// The file that was not written, because the whole log can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unneeded: Option<PathBuf>,
     findings: Vec<Finding>,
     findings_left_out: u64,
     rows_repaired: bool,
@@ -363,6 +365,12 @@ impl Report for Diagnosis {
         }
         out.fields(&fields);
         out.gap();
+        if let Some(file) = &self.unneeded {
+            let file = file.display();
+            out.line(format_args!(
+                "{file} was not written: the whole log can be read, and `x811 export` writes it"
+            ));
+        }
         if self.rows_repaired {
             out.heading(Tone::Good, "repaired: the rows are the rebuilt ones now");
         }

@@ -25,9 +25,9 @@ pub(crate) enum Exit {
     NotReady,
     /// `agent status`: a person has to look.
     Alarm,
-    /// `audit`, `receipt verify` and `negotiation verify`: something contradicts.
+    /// `audit`, `doctor`, every `verify` and `anvil storm`: something contradicts.
     Findings,
-    /// `audit`, `receipt verify` and `negotiation verify`: nobody said which keys are trusted.
+    /// `audit`, and `verify` of a receipt, a trace or a negotiation: nobody said which keys are trusted.
     Unverified,
     /// `audit` and `receipt verify`: nothing contradicts, but something that should be decidable is not.
     Incomplete,
@@ -75,12 +75,12 @@ impl Exit {
         (
             Exit::Findings,
             20,
-            "`audit`, `receipt verify`, `negotiation verify`: broken, something contradicts",
+            "`audit`, `doctor`, every `verify`, `anvil storm`: broken, something contradicts",
         ),
         (
             Exit::Unverified,
             21,
-            "`audit`, `receipt verify`, `negotiation verify`: nothing is wrong, but whose it is was not \
+            "`audit` and `verify` of a receipt, a trace or a negotiation: nothing is wrong, but whose it is was not \
              checked, for want of --key, --policy or --keys, or of `receipt refresh`",
         ),
         (

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use x811_protocol::did::Did;
 use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::stream::Subject;
-use x811_store::{Backend, FileCheckpointStore};
+use x811_store::FileCheckpointStore;
 
-use crate::audit::unopened;
+use crate::audit::open_store;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -156,12 +156,12 @@ pub(crate) async fn run(
             if args.tail {
                 // First: what was signed is in the log that is read then.
                 let note = last_signed(data_dir, named).await?;
-                let store = open(data_dir).await?;
+                let store = open_store(data_dir).await?;
                 let looked_for = checkpoint_dir(&args, data_dir).ok();
                 let looked_for = looked_for.map(|place| FileCheckpointStore::at(&place).file());
                 log::with_tail(&store, note, looked_for, target, out).await?;
             } else {
-                let store = open(data_dir).await?;
+                let store = open_store(data_dir).await?;
                 let place = FileCheckpointStore::at(&checkpoint_dir(&args, data_dir)?);
                 log::until_checkpoint(&store, &place, target, out).await?;
             }
@@ -201,7 +201,7 @@ async fn in_tiles(args: &Args, folder: &Path, out: &mut Out) -> Result<Exit, Fai
     let data_dir = args.data_dir.as_deref();
     let data_dir = data_dir.ok_or_else(|| Failure::usage("name a data directory"))?;
     let checkpoint_dir = checkpoint_dir(args, data_dir)?;
-    let store = open(data_dir).await?;
+    let store = open_store(data_dir).await?;
     tiles::run(&store, &checkpoint_dir, folder, out).await?;
     Ok(Exit::Ok)
 }
@@ -211,10 +211,6 @@ fn checkpoint_dir(args: &Args, data_dir: &Path) -> Result<PathBuf, Failure> {
     args.checkpoint_dir.clone().or_else(beside).ok_or_else(|| {
         Failure::usage("the data directory has no name to look beside: give --checkpoint-dir")
     })
-}
-
-async fn open(data_dir: &Path) -> Result<Backend, Failure> {
-    Backend::open_read_only(data_dir).await.map_err(unopened)
 }
 
 fn no_checkpoint(file: &Path) -> Failure {

@@ -50,9 +50,19 @@ impl Failure {
             .hint("run the command with --help to see what it takes")
     }
 
-    /// A check before sending said no.
+    /// A check before sending said no. The message says what to do; the registry adds a word where the
+    /// code has one meaning, which X811-4001 has not.
     pub(crate) fn refused(code: Code, message: impl Into<String>) -> Failure {
-        Failure::new(Exit::Refused, code.as_str(), message).hint(code.what_to_do())
+        let failure = Failure::new(Exit::Refused, code.as_str(), message);
+        if code == Code::InvalidStateTransition {
+            return failure;
+        }
+        failure.hint(code.what_to_do())
+    }
+
+    /// What the log says already does not allow it; the command line is right.
+    pub(crate) fn state(message: impl Into<String>) -> Failure {
+        Failure::refused(Code::InvalidStateTransition, message)
     }
 
     /// A file or key on this computer.
@@ -63,6 +73,15 @@ impl Failure {
     /// An answer of the ledger that does not hold.
     pub(crate) fn untrusted(message: impl Into<String>) -> Failure {
         Failure::new(Exit::Untrusted, "untrusted", message)
+    }
+
+    /// The same of a file that is verified offline: broken, as an audit says it.
+    pub(crate) fn broken(self) -> Failure {
+        Failure {
+            exit: Exit::Findings,
+            code: "broken".to_owned(),
+            ..self
+        }
     }
 
     /// What must not happen.
@@ -159,19 +178,15 @@ fn what_helps(cause: &str) -> &'static str {
     }
 }
 
-/// The ledger's message says what to do. The registry adds a word where the code has one meaning,
-/// which X811-4001 has not.
 fn refused_by_ledger(refused: Refused) -> Failure {
     let failure = Failure {
         details: refused.details,
         ..Failure::refused(refused.code, refused.message)
     };
-    if refused.code == Code::InvalidStateTransition {
-        return failure.hint("");
-    }
-    // Envelopes always leave this program signed: only a read can lack a signature.
+    // Envelopes always leave this program signed: only another request can lack a signature, or come
+    // from an agent that may not make it.
     if refused.code == Code::MissingCredentials {
-        return failure.hint("say which of your agents reads with --agent NAME");
+        return failure.hint("say with --agent NAME which of your agents asks: one that may");
     }
     failure
 }
@@ -222,7 +237,10 @@ impl From<HomeError> for Failure {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Failure {
-        Failure::refused(refusal.code, format!("not sent: {}", refusal.message))
+        Failure {
+            details: refusal.details,
+            ..Failure::refused(refusal.code, format!("not sent: {}", refusal.message))
+        }
     }
 }
 

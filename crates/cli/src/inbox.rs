@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use x811_client::http::{Cursor, InboxPage, InboxRequest, Incoming};
 use x811_protocol::did::Did;
-use x811_protocol::envelope::{VerifiedEnvelope, wire_json};
+use x811_protocol::envelope::{Header, MessageType, VerifiedEnvelope, wire_json};
 use x811_protocol::facts::consensus::ConsensusVerb;
 use x811_protocol::facts::{CapabilityVerb, NegotiationVerb};
 use x811_protocol::json::{Limits, parse_strict};
@@ -24,8 +24,8 @@ pub(crate) struct Args {
     /// Only messages behind this place; `next` of the call before
     #[arg(long, value_name = "CURSOR")]
     pub(crate) after: Option<String>,
-    /// How many messages at most, up to 50
-    #[arg(long, value_name = "N")]
+    /// How many messages at most; 50 without it, which is the most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=50))]
     pub(crate) limit: Option<u16>,
     /// How long to wait for the first one
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
@@ -145,9 +145,7 @@ fn says(envelope: &VerifiedEnvelope) -> String {
     if let Some(event) = noticed(envelope) {
         return format!("notice: {}", event.replace('_', " "));
     }
-    let is_reserved = NegotiationVerb::of(&header.message_type).is_some()
-        || CapabilityVerb::of(&header.message_type).is_some()
-        || ConsensusVerb::of(&header.message_type).is_some();
+    let is_reserved = is_reserved(header);
     let rules = PayloadRules {
         // The first rules take whatever was ever taken, but for what they have no word for.
         rules: match is_reserved {
@@ -198,7 +196,19 @@ fn fields(envelope: &VerifiedEnvelope) -> Vec<(&'static str, String)> {
         let text = payload.get(member).and_then(free_text);
         fields.extend(text.map(|text| (name, shorten(&text))));
     }
+    let is_own = matches!(header.message_type, MessageType::Custom(_)) && !is_reserved(header);
+    if is_own && !payload.is_empty() {
+        let payload = Value::Object(payload.clone()).to_string();
+        fields.push(("payload", shorten(&payload)));
+    }
     fields
+}
+
+/// Whether the message is one of a machine of the ledger.
+fn is_reserved(header: &Header) -> bool {
+    NegotiationVerb::of(&header.message_type).is_some()
+        || CapabilityVerb::of(&header.message_type).is_some()
+        || ConsensusVerb::of(&header.message_type).is_some()
 }
 
 /// What a notice is about, and the rest of what it says.

@@ -29,6 +29,7 @@ mod export;
 mod failure;
 mod history;
 mod inbox;
+mod kinds;
 #[cfg(feature = "serve")]
 mod ledger;
 mod log;
@@ -49,6 +50,7 @@ mod terminal;
 mod trace;
 mod trust;
 mod usdc;
+mod whole;
 mod witness;
 
 use std::io::Write as _;

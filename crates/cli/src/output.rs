@@ -217,7 +217,14 @@ impl Out {
         let flushed = self.out.flush();
         self.note(flushed);
         match self.fault {
-            Some(fault) if fault.kind() != io::ErrorKind::BrokenPipe => Exit::Local,
+            Some(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
+                // Where nothing can be printed at all, the exit code still says it.
+                let _ = writeln!(
+                    self.err,
+                    "error output: the answer cannot be printed: {fault}\n  next: print it where there is room"
+                );
+                Exit::Local
+            }
             _ => exit,
         }
     }

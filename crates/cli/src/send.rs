@@ -15,6 +15,7 @@ pub(crate) mod sent;
 
 use clap::Subcommand;
 
+use crate::bounded;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -88,9 +89,12 @@ pub(crate) fn json_object(
         .map_err(|error| Failure::usage(&format!("not a JSON object: {error}")))
 }
 
+/// Most bytes of a file of text: no envelope has more.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+
 /// Reads a file of text.
 fn read_text(path: &std::path::Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| {
+    bounded::text(path, MAX_TEXT_BYTES).map_err(|error| {
         Failure::local("file", format!("{}: {error}", path.display()))
             .hint("name a file of UTF-8 text that you can read")
     })

@@ -38,6 +38,7 @@ use x811_protocol::envelope::{Header, MessageType, PROTOCOL_VERSION, SealedEnvel
 use x811_protocol::id::{EnvelopeId, Nonce};
 use x811_protocol::jws::{self, sign_object};
 use x811_protocol::key::KeyId;
+use x811_protocol::payload::form::all_faults;
 use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::payload::{PayloadRules, facts_of, ledger};
 use x811_protocol::refusal::Refusal;
@@ -137,7 +138,9 @@ impl<'a> Composer<'a> {
             let signature = sign_object(&self.identity.signing_key, &key_id, typ, &members);
             members.insert(jws::MEMBER.to_owned(), signature.into());
         }
-        facts_of(&header, &key_id, &members, &PayloadRules::default())?;
+        let rules = PayloadRules::default();
+        facts_of(&header, &key_id, &members, &rules)
+            .map_err(|first| all_faults(first, header.message_type.as_str(), &members, &rules))?;
         if let Some(verb) = Verb::of(&header.message_type)? {
             Operation::parse(verb, header.from, to, signing_key, &members)?;
         }

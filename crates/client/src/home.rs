@@ -269,7 +269,11 @@ fn agent_file(path: &Path, agent: &Identity) -> Result<Zeroizing<Vec<u8>>, HomeE
 /// Writes a file that must not be there yet.
 fn write_new(path: &Path, bytes: &[u8]) -> Result<(), HomeError> {
     let failed = |error| HomeError::io(path, error);
-    let staged = stage(path, bytes).map_err(failed)?;
+    // What is missing here is a folder that cannot be made, not the file.
+    let staged = stage(path, bytes).map_err(|cause| HomeError::Io {
+        path: path.to_owned(),
+        cause,
+    })?;
     // A link fails where a file is; a rename would replace it.
     let linked = fs::hard_link(&staged, path);
     fs::remove_file(&staged).map_err(failed)?;

@@ -43,6 +43,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::Url;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
@@ -175,14 +176,7 @@ impl LedgerClient {
         id: InteractionId,
         min_position: Option<u64>,
     ) -> Result<InteractionView, ClientError> {
-        let id = id.to_string();
-        let min_position = min_position.map(|position| position.to_string());
-        let query: Vec<_> = min_position
-            .iter()
-            .map(|at| ("min_position", &**at))
-            .collect();
-        self.read_signed(&["api", "v1", "interactions", &id], &query)
-            .await
+        self.of_interaction(id, &[], min_position).await
     }
 
     /// Where the money of an interaction is, as the ledger says; with `min_position`, not before
@@ -196,14 +190,20 @@ impl LedgerClient {
         id: InteractionId,
         min_position: Option<u64>,
     ) -> Result<SettlementView, ClientError> {
-        let id = id.to_string();
-        let min_position = min_position.map(|position| position.to_string());
-        let query: Vec<_> = min_position
-            .iter()
-            .map(|at| ("min_position", &**at))
-            .collect();
-        self.read_signed(&["api", "v1", "interactions", &id, "settlement"], &query)
-            .await
+        self.of_interaction(id, &["settlement"], min_position).await
+    }
+
+    /// What is served below an interaction; with `min_position`, not before that record is in it.
+    async fn of_interaction<T: DeserializeOwned>(
+        &self,
+        id: InteractionId,
+        part: &[&str],
+        min_position: Option<u64>,
+    ) -> Result<T, ClientError> {
+        let (id, position) = (id.to_string(), min_position.map(|it| it.to_string()));
+        let query: Vec<_> = position.iter().map(|at| ("min_position", &**at)).collect();
+        let path = [&["api", "v1", "interactions", &*id], part].concat();
+        self.read_signed(&path, &query).await
     }
 
     /// The receipt of an interaction's payment, byte for byte; nothing of it is checked here.

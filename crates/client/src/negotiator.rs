@@ -160,25 +160,11 @@ pub fn reply(said: Said<'_>, limits: &Limits, strategy: &dyn Strategy, last: Las
     }
 }
 
-/// The highest price whose total, fee included, is at most `total`.
-pub fn price_within(total: MicroUsdc) -> MicroUsdc {
-    // Price and fee grow by 1 or 2 a step, so the price lies at or just below 40/41 of the total.
-    let near = u128::from(total.as_micro_usdc()) * 40 / 41;
-    let near = u64::try_from(near).unwrap_or(u64::MAX);
-    let fits = |price: &MicroUsdc| {
-        let cost = price.checked_add(price.protocol_fee());
-        cost.is_some_and(|cost| cost <= total)
-    };
-    let prices = (near.saturating_sub(2)..=near.saturating_add(2)).rev();
-    let mut prices = prices.filter_map(|price| MicroUsdc::from_micro_usdc(price).ok());
-    prices.find(fits).unwrap_or(MicroUsdc::ZERO)
-}
-
 /// The price of an amount; the ledger takes no total that has none.
 pub fn price_of(amount: MicroUsdc, of: AmountOf) -> MicroUsdc {
     match of {
         AmountOf::Price => amount,
-        AmountOf::Total => price_within(amount),
+        AmountOf::Total => amount.price_within(),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -12,6 +12,7 @@ use x811_protocol::time::TimestampMs;
 
 use crate::clock::Clock;
 use crate::entropy::{Entropy, EntropyError};
+use crate::http::{LedgerClient, RetryPolicy};
 use crate::identity::{AgentName, Identity};
 
 pub(crate) const NOW_MS: u64 = 1_767_225_600_000;
@@ -85,6 +86,27 @@ impl Step {
             body: body.to_string(),
         }
     }
+}
+
+/// A client that asks a ledger of these steps once for each answer, with the clock by which it waits, and what
+/// [`scripted_ledger`] gives.
+pub(crate) async fn scripted_client(
+    steps: Vec<Step>,
+) -> (
+    Arc<LedgerClient>,
+    Arc<ManualClock>,
+    tokio::task::JoinHandle<Vec<String>>,
+) {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let (base, ledger) = scripted_ledger(steps).await;
+    let clock: Arc<ManualClock> = Arc::default();
+    let once = RetryPolicy {
+        attempts: 1,
+        ..RetryPolicy::default()
+    };
+    let entropy: Arc<CountingEntropy> = Arc::default();
+    let client = LedgerClient::with(&base, once, clock.clone(), entropy).unwrap();
+    (Arc::new(client), clock, ledger)
 }
 
 /// Serves one step per request on its own port; gives the base address and, once every step is

@@ -155,6 +155,22 @@ impl MicroUsdc {
         Self((self.0 + 20) / 40)
     }
 
+    /// The highest price whose total, fee included, is at most this.
+    pub fn price_within(self) -> Self {
+        // Price and fee grow by 1 or 2 a step, so the price lies at or just below 40/41 of the total.
+        let near = u128::from(self.0) * 40 / 41;
+        let near = u64::try_from(near).unwrap_or(u64::MAX);
+        let fits = |price: &Self| price.total().is_some_and(|total| total <= self);
+        let prices = (near.saturating_sub(2)..=near.saturating_add(2)).rev();
+        let mut prices = prices.filter_map(|price| Self::from_micro_usdc(price).ok());
+        prices.find(fits).unwrap_or(Self::ZERO)
+    }
+
+    /// This price and its fee; `None` above what a record can hold.
+    pub const fn total(self) -> Option<Self> {
+        self.checked_add(self.protocol_fee())
+    }
+
     fn from_digits(digits: impl Iterator<Item = u8>, padding: usize) -> Result<Self, MoneyError> {
         let padded = digits.chain(std::iter::repeat_n(b'0', padding));
         let mut micro_usdc: u64 = 0;

@@ -124,10 +124,10 @@ impl ApiError {
         ApiError::forbidden(message)
     }
 
-    /// 403 X811-2004: bodies erased by somebody who is no operator, or does not say who it is.
+    /// 403 X811-2004: an order of somebody who is no operator, or does not say who it is.
     pub(crate) fn not_an_operator() -> ApiError {
-        let message = "bodies are erased for this ledger's operators alone, who sign the request: \
-                       name your DID under `operators` in its configuration, and sign";
+        let message = "this is done for the ledger's operators alone, who sign the request: name your \
+                       DID under `operators` in its configuration, and sign";
         ApiError::forbidden(message)
     }
 

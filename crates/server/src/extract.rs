@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_ENCODING;
 use axum::http::request::Parts;
-use serde::de::{DeserializeOwned, Error as _, Unexpected};
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use std::fmt::Display;
 use std::str::FromStr;
@@ -71,10 +71,8 @@ impl<S: Send + Sync> FromRequestParts<S> for AgentOf {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let uuid = parameter(parts, state).await?;
-        let did = format!("did:x811:{uuid}").parse();
-        did.map(AgentOf).map_err(|_| {
-            ApiError::malformed("the path names no agent: give the UUID of its DID, in lower case")
-        })
+        let wrong = || ApiError::malformed(format!("the path {NO_AGENT}"));
+        agent(&uuid).map(AgentOf).ok_or_else(wrong)
     }
 }
 
@@ -90,30 +88,50 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let query = Query::from_request_parts(parts, state).await;
-        query
-            .map(|Query(asked)| Asked(asked))
-            .map_err(|fault| ApiError::malformed(fault.body_text()))
+        query.map(|Query(asked)| Asked(asked)).map_err(|fault| {
+            let text = fault.body_text();
+            // What axum puts in front names nothing that whoever asked has written.
+            let text = text.strip_prefix("Failed to deserialize query string: ");
+            ApiError::malformed(text.map_or_else(|| fault.body_text(), str::to_owned))
+        })
     }
+}
+
+/// An agent in the query, by the UUID of its DID.
+#[derive(Clone, Copy)]
+pub(crate) struct OfAgent(pub(crate) Did);
+
+impl<'de> Deserialize<'de> for OfAgent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let uuid = String::deserialize(deserializer)?;
+        let wrong = || D::Error::custom(NO_AGENT);
+        agent(&uuid).map(OfAgent).ok_or_else(wrong)
+    }
+}
+
+/// Said of what is no UUID of a DID, behind where it stands.
+const NO_AGENT: &str = "names no agent: give the UUID of its DID, in lower case";
+
+fn agent(uuid: &str) -> Option<Did> {
+    format!("did:x811:{uuid}").parse().ok()
 }
 
 /// The largest integer that every JSON reader knows exactly.
 pub(crate) const MAX_INTEGER: u64 = (1 << 53) - 1;
 
-/// A whole number from `MIN` to `MAX`.
+/// A whole number from `MIN` to `MAX`, in the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bounded<const MIN: u64, const MAX: u64>(pub(crate) u64);
 
 impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bounded<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = u64::deserialize(deserializer)?;
-        if (MIN..=MAX).contains(&number) {
-            return Ok(Bounded(number));
-        }
-        let expected = format!("a whole number from {MIN} to {MAX}");
-        Err(D::Error::invalid_value(
-            Unexpected::Unsigned(number),
-            &expected.as_str(),
-        ))
+        let text = String::deserialize(deserializer)?;
+        let number = text
+            .parse()
+            .ok()
+            .filter(|number| (MIN..=MAX).contains(number));
+        let wrong = || D::Error::custom(format!("write a whole number from {MIN} to {MAX}"));
+        number.map(Bounded).ok_or_else(wrong)
     }
 }
 

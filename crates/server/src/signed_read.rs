@@ -256,8 +256,8 @@ fn only<'a>(headers: &'a HeaderMap, field: &str) -> Result<&'a [u8], Refusal> {
     match (values.next(), values.next()) {
         (Some(value), None) => Ok(value.as_bytes()),
         (None, _) => Err(unsigned(format!(
-            "this is read by its parties alone and {field} is missing: sign the request as \
-             RFC 9421 and the Accept-Signature header of this answer say"
+            "this is for whom it concerns alone, and {field} is missing: sign the request as RFC 9421 and \
+             the Accept-Signature header of this answer say"
         ))),
         (Some(_), Some(_)) => Err(unsigned(format!(
             "{field} came twice: send it once, with one signature"

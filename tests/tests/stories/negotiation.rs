@@ -86,7 +86,10 @@ fn engaged(stage: &Stage, bert: &str, negotiation: &str) -> String {
         ];
         stage.x811("bert", &offer)
     };
-    assert_eq!(price("0.03").code, Some(1), "not what was agreed on");
+    let refused = price("0.03");
+    assert_eq!(refused.code, Some(1), "not what was agreed on");
+    let names = |it: &str| refused.stdout.contains(it) || refused.stderr.contains(it);
+    assert!(names("a price of 0.02 USDC"), "{refused:?}");
     let _ = price("0.02").ok();
     let _ = said(stage, "ada", &["send", "accept", &interaction]);
     let _ = said(

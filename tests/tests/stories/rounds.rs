@@ -182,6 +182,8 @@ fn traced(council: &Council, round: &str) {
     let key = text(&shown, "signed_by");
     let verified = council.said("", &["trace", "verify", kept, "--key", &key]);
     assert_eq!(verified["proven"], true, "{verified}");
+    let alone = council.stage.x811("", &["trace", "verify", kept]);
+    assert_eq!(alone.code, Some(21), "nobody said whose key: {alone:?}");
     let stranger = |file: &str| Verifier::Joserfc.judge(Job::trace(file.as_ref(), &key));
     assert_eq!(stranger(kept).as_deref(), Ok("6 nodes"));
     let honest = std::fs::read_to_string(kept).unwrap();
@@ -189,7 +191,7 @@ fn traced(council: &Council, round: &str) {
     trace["tokens"].as_array_mut().unwrap().remove(1);
     std::fs::write(kept, trace.to_string()).unwrap();
     let changed = council.stage.x811("", &["trace", "verify", kept]);
-    assert_eq!(changed.code, Some(5), "a vote is left out: {changed:?}");
+    assert_eq!(changed.code, Some(20), "a vote is left out: {changed:?}");
     assert!(stranger(kept).is_err());
 }
 

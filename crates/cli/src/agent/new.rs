@@ -1,14 +1,16 @@
 //! `x811 agent new`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use x811_client::home::HomeError;
 use x811_client::identity::{AgentName, Identity};
 use x811_client::wallet::WalletKey;
 use x811_protocol::did::Did;
 use x811_protocol::key::{Profile, PublicKey};
 use zeroize::Zeroizing;
 
+use crate::bounded;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -39,7 +41,12 @@ pub(crate) fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, 
         agent.wallet_key = Some(wallet_key(&path)?);
     }
     let file = context.home.add_agent(&agent).map_err(|error| {
-        Failure::from(error).hint("choose another name; an agent's keys are never overwritten")
+        let is_taken = matches!(error, HomeError::Exists { .. });
+        let failure = Failure::from(error);
+        match is_taken {
+            true => failure.hint("choose another name; an agent's keys are never overwritten"),
+            false => failure,
+        }
     })?;
     out.report(&NewAgent {
         wallet: agent.wallet_key.map(|key| key.address().to_checksum()),
@@ -51,12 +58,16 @@ pub(crate) fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, 
     Ok(Exit::Ok)
 }
 
-fn wallet_key(path: &PathBuf) -> Result<WalletKey, Failure> {
+/// Most bytes of a file with a key: its digits and blanks around them.
+const MAX_KEY_BYTES: usize = 1 << 10;
+
+fn wallet_key(path: &Path) -> Result<WalletKey, Failure> {
     let unreadable = |cause: String| {
         let message = format!("the wallet key in {}: {cause}", path.display());
         Failure::local("wallet_key", message)
+            .hint("name a file with 64 hex digits, or leave --wallet-key-file out: one is made")
     };
-    let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let text = bounded::text(path, MAX_KEY_BYTES).map_err(|error| unreadable(error.to_string()))?;
     let text = Zeroizing::new(text);
     WalletKey::from_hex(text.trim()).map_err(|error| unreadable(error.to_string()))
 }

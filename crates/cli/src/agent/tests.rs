@@ -334,3 +334,55 @@ async fn ax_030_a_refused_rotation_loses_no_key() {
     world.done("agent rotate bob").await;
     assert_ne!(world.bob().signing_key, old_key);
 }
+
+/// Nothing is called done that was not: a second registration changes nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn lc_4_a_registration_that_says_something_else_is_not_called_done() {
+    let world = World::start().await;
+    for line in ["", "--capability echo", "--endpoint https://bob.example"] {
+        let again = world.done(&format!("agent register bob {line}")).await;
+        assert_eq!(again["repeated"], true, "{line}: {again}");
+    }
+    let other = "agent register bob --capability sum --expires 2090-01-01T00:00:00Z";
+    let (exit, value) = world.run(other).await;
+    assert_eq!(exit, Exit::Refused, "{value}");
+    let error = &value["error"];
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("--capability, --expires"), "{message}");
+    let what_to_do = error["what_to_do"].as_str().unwrap();
+    assert!(what_to_do.contains("x811 agent update bob"), "{what_to_do}");
+    assert_eq!(world.shown().await["capabilities"], json!(["echo"]));
+}
+
+/// The verbs that the page of capabilities names, by the agent that the command line names.
+#[tokio::test(flavor = "multi_thread")]
+async fn cc_113_conduct_and_lift_are_run_as_a_named_agent() {
+    let world = World::start().await;
+    let did = world.bob().did;
+    let conduct = world.done("--agent bob capability conduct").await;
+    assert_eq!(conduct["agent_id"], did.to_string());
+    let lift = format!("capability lift {did} --agent bob");
+    world.refused(&lift, "X811-4001").await;
+}
+
+/// What is in an envelope's payload is checked before it is sent, all of it at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn ax_46_a_message_that_is_not_sent_names_all_its_faults() {
+    let world = World::start().await;
+    let did = world.bob().did;
+    world.done("agent new ada").await;
+    let line = format!(
+        "--agent ada send request --to {did} --task \u{7} --budget 1 --deadline 0 --callback-url nowhere"
+    );
+    let (exit, value) = world.run(&line).await;
+    assert_eq!(exit, Exit::Refused, "{value}");
+    let error = &value["error"];
+    for member in ["task_type", "deadline", "callback_url"] {
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(member), "{member}: {message}");
+        let members = error["details"]["members"].as_array().unwrap();
+        assert!(members.contains(&json!(member)), "{member}: {value}");
+    }
+    // That code has no one meaning, so nothing is said beside the message.
+    assert_eq!(error["what_to_do"], "", "{value}");
+}

@@ -3,7 +3,6 @@
 //! An update replaces everything registered but the keys. What the command line does not name is
 //! read from the ledger and said again.
 
-use std::convert::Infallible;
 use std::str::FromStr;
 
 use clap::ArgGroup;
@@ -15,6 +14,7 @@ use x811_protocol::wallet::Wallet;
 
 use super::change::{Changed, Registrant};
 use super::contract_wallet::contract_wallet;
+use super::reachable;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -116,10 +116,13 @@ fn keeps_every_wallet(
 struct Endpoint(Option<String>);
 
 impl FromStr for Endpoint {
-    type Err = Infallible;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Endpoint, Infallible> {
-        Ok(Endpoint((text != NONE).then(|| text.to_owned())))
+    fn from_str(text: &str) -> Result<Endpoint, &'static str> {
+        match text {
+            NONE => Ok(Endpoint(None)),
+            url => reachable(url).map(|url| Endpoint(Some(url))),
+        }
     }
 }
 

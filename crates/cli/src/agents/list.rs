@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MAJOR.MINOR.PATCH")]
     pub(crate) version: Option<Version>,
     /// Whose score is at least this, from 0 to 1; 0.5 is a new agent's
-    #[arg(long, value_name = "SCORE")]
+    #[arg(long, value_name = "SCORE", value_parser = score)]
     pub(crate) trust_min: Option<Trust>,
     /// Who is so now, as far as the ledger knows
     #[arg(long)]
@@ -35,6 +35,13 @@ pub(crate) struct Args {
     /// How many at most
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub(crate) limit: u64,
+}
+
+/// Reads a score: a ledger takes no more than two digits of it.
+fn score(text: &str) -> Result<Trust, &'static str> {
+    let digits = text.split_once('.').map_or(0, |(_, digits)| digits.len());
+    let score = text.parse().ok().filter(|_| digits <= 2);
+    score.ok_or("write a number from 0 to 1 with at most two digits behind the point")
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum, Deserialize, JsonSchema)]

@@ -95,7 +95,8 @@ impl From<AnvilError> for Failure {
             AnvilError::File { .. } => Failure::local("file", text).hint(
                 "`reorg --save` wants a file that is not there yet, `resend` one that it wrote",
             ),
-            AnvilError::Nonsense(_) => Failure::usage(&text),
+            // The chain does not allow it: the message says why.
+            AnvilError::Nonsense(_) => Failure::usage(&text).hint(""),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use x811_ledger::export::foreign_file;
 
+use crate::kinds;
+
 /// How lines of an export begin; one that was damaged still has such lines.
 const LINES: [&[u8]; 6] = [b"r ", b"b ", b"c ", b"k ", b"p ", b"e "];
 
@@ -11,7 +13,9 @@ pub(super) fn what_else(first: &[u8]) -> Option<&'static str> {
     if first.is_empty() {
         return None;
     }
-    if let Some(what) = foreign_file(first) {
+    // A page has lines that begin as those of an export do.
+    let page = kinds::what(first).filter(|_| first.starts_with(b"<"));
+    if let Some(what) = foreign_file(first).or(page) {
         return Some(what);
     }
     let has = |word: &[u8]| first.windows(word.len()).any(|part| part == word);
@@ -21,7 +25,9 @@ pub(super) fn what_else(first: &[u8]) -> Option<&'static str> {
     if has(b"\"x811_receipt\"") {
         return Some("the file is a receipt: `x811 receipt verify` reads it");
     }
-    Some("it has neither the header of one nor any of its lines")
+    kinds::what(first).or(Some(
+        "it has neither the header of one nor any of its lines",
+    ))
 }
 
 fn is_line(line: &[u8]) -> bool {
@@ -34,9 +40,12 @@ mod tests {
 
     #[test]
     fn what_is_plainly_something_else_is_told_from_what_was_damaged() {
-        let table: [(&[u8], Option<&str>); 8] = [
+        let table: [(&[u8], Option<&str>); 11] = [
             (b"", None),
             (b"hello\n", Some("neither")),
+            (b"{\"ask\":\"/api/v1/interactions/", Some("receipt verify")),
+            (b"c2sp.org/tlog-proof@v1\nindex 1\n", Some("--proofs")),
+            (b"<!doctype html>\np {}\n", Some("page")),
             (b"\x7fELF\x02\x01\0\n\0", Some("neither")),
             (b"\x1f\x8b\x08\0", Some("gunzip")),
             (

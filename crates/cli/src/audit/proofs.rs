@@ -14,10 +14,11 @@ use x811_ledger::port::LedgerStore as _;
 
 use super::bar::Bar;
 use super::{input, open_store};
+use crate::bounded;
 use crate::failure::Failure;
 
 /// The largest proof file, in bytes: a record of 1 MiB in base64, and its path.
-const MAX_BYTES: u64 = 2 << 20;
+const MAX_BYTES: usize = 2 << 20;
 
 /// A proof that holds by itself.
 pub(super) struct Proven {
@@ -88,11 +89,7 @@ fn proof(file: PathBuf, policy: &Policy) -> Result<Proven, Failure> {
         let message = format!("{} proves nothing: {why}", file.display());
         Failure::local("proof", message).hint("take the file away, or name the right --key")
     };
-    let metadata = fs::metadata(&file).map_err(|error| bad(&error))?;
-    if metadata.len() > MAX_BYTES {
-        return Err(bad(&format!("it has more than {MAX_BYTES} bytes")));
-    }
-    let text = fs::read_to_string(&file).map_err(|error| bad(&error))?;
+    let text = bounded::text(&file, MAX_BYTES).map_err(|error| bad(&error))?;
     let read = TlogProof::from_text(&text).map_err(|error| bad(&error))?;
     let leaf = read
         .extra

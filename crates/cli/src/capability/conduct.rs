@@ -11,34 +11,32 @@ use crate::output::{Out, Report, Tone};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Whose; your own without it. Of others auditors and operators may ask
-    #[arg(value_name = "DID")]
-    agent: Option<Did>,
+    did: Option<Did>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct LiftArgs {
     /// Whose exclusion
-    #[arg(value_name = "DID")]
-    agent: Did,
+    did: Did,
 }
 
 /// Reads what an agent answers for.
 pub(super) async fn run(args: Args, context: &Context) -> Result<Shown, Failure> {
     let (identity, client) = context.acting().await?;
-    let agent = args.agent.unwrap_or(identity.did);
+    let agent = args.did.unwrap_or(identity.did);
     Ok(Shown(client.conduct(agent).await?))
 }
 
 /// Orders it, signed by the agent, which the ledger's configuration must name under `operators`.
 pub(super) async fn lift(args: LiftArgs, context: &Context) -> Result<Done, Failure> {
     let (_, client) = context.acting().await?;
-    let conduct = client.conduct(args.agent).await?;
+    let conduct = client.conduct(args.did).await?;
     let exclusion = conduct.exclusion.filter(|_| conduct.is_excluded);
     let exclusion = exclusion.ok_or_else(|| {
-        Failure::usage("the agent is not excluded now")
+        Failure::state("the agent is not excluded now")
             .hint("`x811 capability conduct DID` shows what it answers for")
     })?;
-    let lifted = client.lift_exclusion(args.agent, exclusion.position);
+    let lifted = client.lift_exclusion(args.did, exclusion.position);
     Ok(Done(lifted.await?))
 }
 

@@ -30,7 +30,7 @@ impl<'a> Dealing<'a> {
         let session = Session::fetch(&client, id).await?;
         let other = session.other_than(identity.did);
         let other =
-            other.ok_or_else(|| Failure::usage("your agent takes no part in the session"))?;
+            other.ok_or_else(|| Failure::state("your agent takes no part in the session"))?;
         Ok(Dealing {
             context,
             identity,
@@ -44,7 +44,7 @@ impl<'a> Dealing<'a> {
     pub(super) fn last_terms(&self) -> Result<(AnsweredTerms, Digest), Failure> {
         let last = self.session.last_terms();
         last.ok_or_else(|| {
-            Failure::usage("the session has no terms yet: its initiator offers the first")
+            Failure::state("the session has no terms yet: its initiator offers the first")
         })
     }
 

@@ -8,9 +8,11 @@ use x811_protocol::id::AgreementId;
 use x811_protocol::payload::capability::signed_agreement;
 
 use super::verify::not_taken;
+use crate::audit::draft::unwritten;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
+use crate::whole;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -46,10 +48,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<impl Report, Fa
     if agreement_id != args.agreement || args.revision.is_some_and(|asked| asked != revision) {
         return Err(Failure::untrusted("the ledger sent another agreement"));
     }
-    std::fs::write(&args.output, text).map_err(|error| {
-        Failure::local("file", format!("{}: {error}", args.output.display()))
-            .hint("name a file that you can write")
-    })?;
+    let written = whole::write(&args.output, text.as_bytes());
+    written.map_err(|error| unwritten(&args.output, &error))?;
     Ok(Written {
         agreement: agreement_id,
         revision,

@@ -103,7 +103,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<impl Report, Fa
         payload,
     }) = found
     else {
-        return Err(Failure::usage(
+        return Err(Failure::state(
             "the agent has published no descriptor of its capabilities",
         ));
     };

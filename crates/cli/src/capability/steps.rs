@@ -93,7 +93,10 @@ pub(super) async fn accept(args: SessionArgs, context: &Context) -> Result<Sent,
         terms_hash,
     };
     let sent = dealing.say(&step).await?;
-    Ok(sent.note("next", "both sign: x811 capability agree"))
+    Ok(sent.note(
+        "next",
+        format!("both sign: x811 capability agree {}", args.session),
+    ))
 }
 
 /// Turns the last terms down, which ends the session.
@@ -118,7 +121,7 @@ pub(super) async fn agree(args: AgreeArgs, context: &Context) -> Result<Sent, Fa
     let (_, _) = dealing.last_terms()?;
     let ledger = dealing.client.info().await?.did;
     let agreement = dealing.session.agreement(&dealing.client, ledger).await?;
-    let agreement = agreement.ok_or_else(|| Failure::usage("the session has no terms yet"))?;
+    let agreement = agreement.ok_or_else(|| Failure::state("the session has no terms yet"))?;
     let step = SessionStep::agree(agreement, &dealing.identity);
     let sent = dealing.say(&step).await?;
     let view = &dealing.session.view;

@@ -9,6 +9,7 @@ use x811_protocol::refusal::Refusal;
 
 use crate::bounded;
 use crate::failure::Failure;
+use crate::kinds;
 use crate::output::{Out, Report, Tone};
 
 #[derive(Debug, clap::Args)]
@@ -37,9 +38,13 @@ pub(super) fn run(args: &Args) -> Result<impl Report, Failure> {
         Failure::local("file", format!("{}: {error}", args.file.display()))
             .hint("name a file that `x811 capability jws` wrote")
     })?;
+    if let Some(what) = kinds::what(&text).filter(|what| !what.contains("an agreement")) {
+        let message = format!("{} is no agreement: {what}", args.file.display());
+        return Err(Failure::local("file", message));
+    }
     let SignedAgreement {
         agreement, keys, ..
-    } = signed_agreement(&text).map_err(not_taken)?;
+    } = signed_agreement(&text).map_err(|refusal| not_taken(refusal).broken())?;
     Ok(Consent {
         agreement,
         keys: keys.iter().map(ToString::to_string).collect(),

@@ -11,7 +11,11 @@ const CONTRACT: &str = "0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F";
 const HASH: &str = "0x00000000000000000000000000000000000000000000000000000000000000ab";
 
 /// Every command that can be run, with the words that lead to it.
-fn leaves(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
+pub(super) fn leaves(
+    command: &clap::Command,
+    words: &str,
+    found: &mut Vec<(String, clap::Command)>,
+) {
     let words = format!("{words} {}", command.get_name()).trim().to_owned();
     let verbs: Vec<_> = command
         .get_subcommands()
@@ -26,7 +30,7 @@ fn leaves(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::C
     }
 }
 
-fn built() -> clap::Command {
+pub(super) fn built() -> clap::Command {
     let mut command = Cli::command();
     command.build();
     command
@@ -195,6 +199,15 @@ fn a_number_that_is_none_is_told_how_to_write_it() {
         ("inbox --wait 1m".to_owned(), "whole seconds"),
         (
             format!("provider paid --last -1 --ledger {DID}"),
+            "whole number",
+        ),
+        ("provider paid --last 0".to_owned(), "whole number"),
+        (
+            "agents list --trust-min 0.555".to_owned(),
+            "at most two digits",
+        ),
+        (
+            "provider paid --last 99999999999999999999".to_owned(),
             "whole number",
         ),
     ] {

@@ -37,18 +37,15 @@ pub(super) async fn fetch(
         .ok_or_else(|| Failure::untrusted("the ledger sent a bundle of something else"))?;
     let mut sink = Sink::open(target).map_err(|error| unwritten(&error))?;
     sink.write_all(&bytes).map_err(|error| unwritten(&error))?;
-    sink.finish().map_err(|error| unwritten(&error))?;
-    if target != Path::new("-") {
-        out.report(&Exported {
-            file: target.to_owned(),
-            subject,
-            scope: subject.into(),
-            records: report.records,
-            tree_size: extract.tree_size.unwrap_or_default(),
-            root: report.root,
-        });
-    }
-    Ok(())
+    let exported = Exported {
+        file: target.to_owned(),
+        subject,
+        scope: subject.into(),
+        records: report.records,
+        tree_size: extract.tree_size.unwrap_or_default(),
+        root: report.root,
+    };
+    exported.finish(sink, out)
 }
 
 /// Writes the bundle from a data directory, whose ledger may be running.
@@ -66,12 +63,12 @@ pub(super) async fn write(
     use x811_ledger::keys_statement::KeysStatement;
     use x811_protocol::event::LedgerRole;
     use x811_server::keys::Identity;
-    use x811_store::{Backend, SqliteReadModel};
+    use x811_store::SqliteReadModel;
 
     use super::until::rows_at;
 
     let unopened = crate::audit::unopened;
-    let store = Backend::open_read_only(data_dir).await.map_err(unopened)?;
+    let store = crate::audit::open_store(data_dir).await?;
     let rows = SqliteReadModel::open_read_only(data_dir)
         .await
         .map_err(unopened)?;
@@ -108,18 +105,15 @@ pub(super) async fn write(
     {
         sink.write_all(&piece).map_err(|error| unwritten(&error))?;
     }
-    sink.finish().map_err(|error| unwritten(&error))?;
-    if target != Path::new("-") {
-        out.report(&Exported {
-            file: target.to_owned(),
-            subject,
-            scope: subject.into(),
-            records: bundle.records(),
-            tree_size: bundle.checkpoint().size,
-            root: bundle.checkpoint().root,
-        });
-    }
-    Ok(())
+    let exported = Exported {
+        file: target.to_owned(),
+        subject,
+        scope: subject.into(),
+        records: bundle.records(),
+        tree_size: bundle.checkpoint().size,
+        root: bundle.checkpoint().root,
+    };
+    exported.finish(sink, out)
 }
 
 #[cfg(feature = "serve")]
@@ -178,6 +172,17 @@ struct Exported {
     records: u64,
     tree_size: u64,
     root: Hash,
+}
+
+impl Exported {
+    /// Puts the bundle in its place, and says so unless it went to standard output.
+    fn finish(self, sink: Sink, out: &mut Out) -> Result<(), Failure> {
+        sink.finish().map_err(|error| unwritten(&error))?;
+        if self.file != Path::new("-") {
+            out.report(&self);
+        }
+        Ok(())
+    }
 }
 
 impl Report for Exported {

@@ -16,6 +16,7 @@ use x811_server::entropy::SystemEntropy;
 use x811_server::keys::Identity;
 use x811_store::{Backend, FileCheckpointStore};
 
+use crate::audit::expect_directory;
 use crate::backup::files;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -36,6 +37,7 @@ pub(crate) struct Args {
 
 /// Makes the new ledger's identity, and closes the old log where it can still be opened.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
+    expect_directory(&args.from)?;
     let from = notes::real(&args.from)?;
     let keys = |error: String| Failure::local("keys", error);
     let old = Identity::load(&from).map_err(|error| keys(error.to_string()))?;

@@ -8,6 +8,7 @@ use x811_protocol::key::PublicKey;
 use x811_server::entropy::SystemEntropy;
 use x811_server::keys::prepare_rotation;
 
+use crate::audit::expect_directory;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
@@ -22,6 +23,7 @@ pub(crate) struct Args {
 
 /// Prepares.
 pub(crate) fn run(args: &Args, out: &mut Out) -> Result<Exit, Failure> {
+    expect_directory(&args.data_dir)?;
     let failed = |error: String| Failure::local("keys", error);
     let entropy = SystemEntropy::open().map_err(|error| failed(error.to_string()))?;
     let prepared = prepare_rotation(&args.data_dir, args.role, &entropy);

@@ -20,7 +20,7 @@ use x811_store::{
 };
 
 use super::notes::{self, COPYING, MOVED};
-use crate::audit::unopened;
+use crate::audit::{expect_directory, open_store, unopened};
 use crate::backup::{examined, files};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -52,6 +52,7 @@ pub(crate) struct Args {
 
 /// Copies.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
+    expect_directory(&args.from)?;
     let from = notes::real(&args.from)?;
     begin(&args.to, &from)?;
     let to = notes::real(&args.to)?;
@@ -92,7 +93,7 @@ impl Work {
     /// already is gone on from, where it was closed for this very copy.
     async fn old_place(&self) -> Result<Backend, Failure> {
         if self.args.read_only_copy {
-            return Backend::open_read_only(&self.from).await.map_err(unopened);
+            return open_store(&self.from).await;
         }
         let error = match Backend::open_noted(&self.from).await {
             Ok(old) => return Ok(old),
@@ -101,7 +102,7 @@ impl Work {
         let is_ours = error.sealed() == Some(Sealed::Moved)
             && notes::read(&self.from, MOVED)?.as_ref() == Some(&self.to);
         match is_ours {
-            true => Backend::open_read_only(&self.from).await.map_err(unopened),
+            true => open_store(&self.from).await,
             false => Err(unopened(error)),
         }
     }

@@ -149,25 +149,11 @@ impl Tool for Negotiate {
             Step::Reject {
                 negotiation,
                 message,
-            } => {
-                let negotiation = negotiation.0.0;
-                let args = end::Args {
-                    negotiation,
-                    message,
-                };
-                end::reject(args, context).await?
-            }
+            } => end::reject(ended(negotiation, message), context).await?,
             Step::Withdraw {
                 negotiation,
                 message,
-            } => {
-                let negotiation = negotiation.0.0;
-                let args = end::Args {
-                    negotiation,
-                    message,
-                };
-                end::withdraw(args, context).await?
-            }
+            } => end::withdraw(ended(negotiation, message), context).await?,
             Step::List { open } => {
                 list::run(list::Args { open }, context, out).await?;
                 return Ok(());
@@ -180,6 +166,13 @@ impl Tool for Negotiate {
         };
         out.report(&sent);
         Ok(())
+    }
+}
+
+fn ended(negotiation: Parsed<Negotiation>, message: Option<String>) -> end::Args {
+    end::Args {
+        negotiation: negotiation.0.0,
+        message,
     }
 }
 

@@ -140,7 +140,7 @@ pub(super) fn allowed(ruling: Ruling, case: &Case<'_>, total: MicroUsdc) -> Resu
         }
         Ruling::NoOffer { state } => {
             let message = format!("nothing was sent: the interaction is {state}");
-            Err(Failure::refused(Code::InvalidStateTransition, message))
+            Err(Failure::state(message))
         }
     }
 }

@@ -239,7 +239,7 @@ fn check_open(transcript: &Transcript) -> Result<(), Failure> {
     };
     let message = format!("nothing was paid now: the interaction {ended}");
     let hint = format!("see how it ended: x811 {command} {id}");
-    Err(Failure::refused(Code::InvalidStateTransition, message).hint(hint))
+    Err(Failure::state(message).hint(hint))
 }
 
 /// Whether paying now does any good.
@@ -252,7 +252,7 @@ fn check_payable(transcript: &Transcript, now: TimestampMs) -> Result<(), Failur
         } else {
             "wait for the RESULT: x811 inbox --wait 60".to_owned()
         };
-        return Err(Failure::refused(Code::InvalidStateTransition, message).hint(hint));
+        return Err(Failure::state(message).hint(hint));
     }
     if transcript.has_payment() {
         let message = "nothing was paid: a PAYMENT has been sent already";
@@ -260,7 +260,7 @@ fn check_payable(transcript: &Transcript, now: TimestampMs) -> Result<(), Failur
             "see what came of it: x811 provider paid {}",
             transcript.id()
         );
-        return Err(Failure::refused(Code::InvalidStateTransition, message).hint(hint));
+        return Err(Failure::state(message).hint(hint));
     }
     let deadline = transcript.view.deadline_at_ms;
     if deadline.is_some_and(|deadline| deadline.since(now) < LEAST_TIME_MS) {

@@ -7,6 +7,9 @@ use x811_ledger::receipt::{
 };
 use x811_ledger::refresh::Refresh;
 
+use crate::failure::Failure;
+use crate::kinds;
+
 /// What a file is instead of a receipt, where that is plain; a damaged receipt is not.
 fn what_else(bytes: &[u8]) -> Option<&'static str> {
     if bytes.is_empty() {
@@ -16,8 +19,16 @@ fn what_else(bytes: &[u8]) -> Option<&'static str> {
         return None;
     }
     let has = |word: &[u8]| bytes.windows(word.len()).any(|part| part == word);
-    let is_export = has(b"\"x811_export\"") && !has(b"\"x811_receipt\"");
-    foreign_file(bytes).or_else(|| is_export.then_some("it is an export, which `x811 audit` reads"))
+    if has(b"\"x811_receipt\"") {
+        return foreign_file(bytes);
+    }
+    foreign_file(bytes).or_else(|| kinds::what(bytes).filter(|what| !what.contains("a receipt")))
+}
+
+/// A file that cannot be read as a receipt.
+pub(super) fn no_receipt(why: String) -> Failure {
+    Failure::local("receipt", why)
+        .hint("take it whole from the ledger: x811 receipt INTERACTION -o FILE")
 }
 
 pub(super) enum AnyReceipt {
@@ -70,11 +81,13 @@ mod tests {
 
     #[test]
     fn what_is_no_receipt_says_what_it_is() {
-        let table: [(&[u8], &str); 4] = [
+        let table: [(&[u8], &str); 6] = [
             (b"", "empty"),
             (b"\x1f\x8b\x08\0", "gunzip"),
             (b"{\"did\":1,\"x811_export\":2}\nr {}\n", "x811 audit"),
             (b"hello\n", "no JSON"),
+            (b"{\"wid\":\"01a2\",\"tokens\":[]}\n", "x811 trace verify"),
+            (b"x811/01a2\n12\n", "--checkpoint"),
         ];
         for (bytes, expected) in table {
             let error = AnyReceipt::from_bytes(bytes).err().unwrap_or_default();

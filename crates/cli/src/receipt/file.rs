@@ -1,13 +1,13 @@
 //! Files that receipts are read from and written to.
 
-use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
 use x811_ledger::receipt::MAX_RECEIPT_BYTES;
 
-use crate::bounded;
+use crate::audit::draft::unwritten;
 use crate::failure::Failure;
+use crate::{bounded, whole};
 
 /// Reads a receipt; of a file that is larger than any is, no more than that.
 pub(super) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
@@ -32,19 +32,18 @@ pub(super) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
 pub(super) fn write(file: &Path, bytes: &[u8]) -> Result<bool, Failure> {
     let is_file = file.as_os_str() != "-";
     let written = if is_file {
-        fs::write(file, bytes)
+        whole::write(file, bytes)
     } else {
         std::io::stdout().write_all(bytes)
     };
-    written.map_err(|error| {
-        let message = format!("{} cannot be written: {error}", file.display());
-        Failure::local("file", message)
-    })?;
+    written.map_err(|error| unwritten(file, &error))?;
     Ok(is_file)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

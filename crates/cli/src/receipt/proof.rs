@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use x811_ledger::receipt::{Receipt, tlog_proof};
 
+use super::either::no_receipt;
 use super::file;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -21,8 +22,7 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let bytes = file::read(&args.file)?;
-    let receipt = Receipt::from_bytes(&bytes)
-        .map_err(|error| Failure::local("receipt", error.to_string()))?;
+    let receipt = Receipt::from_bytes(&bytes).map_err(|error| no_receipt(error.to_string()))?;
     let proof = tlog_proof(&receipt).map_err(|broken| {
         let message = format!("the receipt does not hold: {}", broken.sentence);
         Failure::untrusted(message)

@@ -8,7 +8,7 @@ use x811_eventlog::{Checkpoint, Policy};
 use x811_ledger::export::{Header, Item, Reader, Scope};
 use x811_ledger::refresh::Refresh;
 
-use super::either::AnyReceipt;
+use super::either::{AnyReceipt, no_receipt};
 use super::file;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -59,17 +59,16 @@ struct Paper {
 impl Paper {
     fn read(path: &Path) -> Result<Paper, Failure> {
         let bytes = file::read(path)?;
-        let unreadable = |why: String| Failure::local("receipt", why);
         match (AnyReceipt::from_bytes(&bytes), bundle_size(&bytes)) {
             (Ok(receipt), _) => Ok(Paper {
-                size: receipt.size().map_err(unreadable)?,
+                size: receipt.size().map_err(no_receipt)?,
                 receipt: Some(receipt),
             }),
             (Err(_), Some(size)) => Ok(Paper {
                 size,
                 receipt: None,
             }),
-            (Err(why), None) => Err(unreadable(format!(
+            (Err(why), None) => Err(no_receipt(format!(
                 "{} is neither a receipt nor a bundle of one interaction: {why}",
                 path.display()
             ))),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use x811_ledger::receipt::{Checked, Paid, Verdict};
 use x811_ledger::standing::Standing;
 
-use super::either::AnyReceipt;
+use super::either::{AnyReceipt, no_receipt};
 use super::{file, network};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -38,8 +38,7 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let bytes = file::read(&args.file)?;
     let policy = args.trust.policy()?;
-    let receipt =
-        AnyReceipt::from_bytes(&bytes).map_err(|error| Failure::local("receipt", error))?;
+    let receipt = AnyReceipt::from_bytes(&bytes).map_err(no_receipt)?;
     let refresh = args.refresh.read(&args.file)?;
     let mut checked = receipt.verify(policy.as_ref(), refresh.as_ref());
     if let Some(url) = &args.rpc {

@@ -70,13 +70,21 @@ impl<'a> Case<'a> {
 
     /// Id and terms of the OFFER.
     pub(crate) fn offer(&self) -> Result<(EnvelopeId, &OfferFacts), Failure> {
-        self.transcript.offer().ok_or_else(|| {
-            let state = self.transcript.view.state;
-            Failure::usage(&format!(
-                "there is no OFFER yet; the interaction is {state}"
-            ))
-            .hint("wait for it with `x811 inbox --wait 60`")
-        })
+        let offer = self.transcript.offer();
+        offer.ok_or_else(|| self.missing("OFFER"))
+    }
+
+    /// What the interaction has not.
+    fn missing(&self, name: &str) -> Failure {
+        let state = self.transcript.view.state;
+        let hint = match state.is_terminal() {
+            true => format!("see how it ended: x811 history {}", self.transcript.id()),
+            false => "wait for it with `x811 inbox --wait 60`".to_owned(),
+        };
+        Failure::state(format!(
+            "there is no {name}, and the interaction is {state}"
+        ))
+        .hint(hint)
     }
 
     /// The message of this type as its sender signed it.
@@ -86,13 +94,7 @@ impl<'a> Case<'a> {
         name: &str,
     ) -> Result<VerifiedEnvelope, Failure> {
         let envelope = self.transcript.envelope(&self.client, core).await?;
-        envelope.ok_or_else(|| {
-            let state = self.transcript.view.state;
-            Failure::usage(&format!(
-                "there is no {name} yet; the interaction is {state}"
-            ))
-            .hint("wait for it with `x811 inbox --wait 60`")
-        })
+        envelope.ok_or_else(|| self.missing(name))
     }
 
     /// Says it to the other party.

@@ -56,7 +56,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
     let parameters: Map<String, Value> = match &args.object {
         Some(text) => json_object(text)?,
-        None => args.parameters.into_iter().collect(),
+        None => distinct(args.parameters)?,
     };
     let idempotency_key = match args.idempotency_key {
         Some(key) => key,
@@ -96,6 +96,19 @@ async fn with_offered(failure: Failure, client: &LedgerClient, provider: Did) ->
     Failure { message, ..failure }
 }
 
+/// The parameters by name. One that is named twice has no value that is surely meant.
+fn distinct(parameters: Vec<(String, Value)>) -> Result<Map<String, Value>, Failure> {
+    let mut distinct = Map::new();
+    for (name, value) in parameters {
+        if distinct.contains_key(&name) {
+            let message = format!("--param names {name} twice");
+            return Err(Failure::usage(&message).hint("name each parameter once"));
+        }
+        distinct.insert(name, value);
+    }
+    Ok(distinct)
+}
+
 fn parameter(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     let json = serde_json::from_str(value);
@@ -123,5 +136,14 @@ mod tests {
             assert_eq!(parameter(text), Ok(("n".to_owned(), expected)));
         }
         assert!(parameter("n").is_err());
+    }
+
+    #[test]
+    fn ae_041_a_parameter_that_is_named_twice_is_not_sent() {
+        let of = |names: [&str; 2]| distinct(names.map(|name| (name.to_owned(), json!(1))).into());
+        assert_eq!(of(["a", "b"]).map(|it| it.len()), Ok(2));
+        let failure = of(["a", "a"]).unwrap_err();
+        assert_eq!(failure.exit, crate::exit::Exit::Usage);
+        assert!(failure.message.contains("names a twice"), "{failure:?}");
     }
 }

@@ -99,10 +99,10 @@ impl Sent {
 
     /// What the sender or its counterparty does next.
     fn next(&self) -> Option<String> {
-        let interaction = self.accepted.interaction_id?;
         let MessageType::Core(core) = &self.message_type else {
-            return None;
+            return self.next_about_subject();
         };
+        let interaction = self.accepted.interaction_id?;
         let next = match core {
             CoreType::Request => "the provider answers with an OFFER: x811 inbox --wait 60".into(),
             CoreType::Offer => "the initiator accepts or rejects: x811 inbox --wait 300".into(),
@@ -113,6 +113,38 @@ impl Sent {
                 format!("the ledger looks for the transfer: x811 provider paid {interaction}")
             }
             CoreType::Reject | CoreType::Error => return None,
+        };
+        Some(next)
+    }
+
+    /// The same of a negotiation, a session or a round. What another verb notes is not said twice.
+    fn next_about_subject(&self) -> Option<String> {
+        let id = &self.accepted.subject.as_ref()?.id;
+        let is_over = self.accepted.state.as_deref() == Some("closed");
+        let next = match self.message_type.as_str() {
+            "x811.negotiation/offer" | "x811.negotiation/counter" => {
+                "the other party accepts, counters or rejects: x811 negotiation list".to_owned()
+            }
+            "x811.negotiation/accept" => {
+                format!("the payer asks for it: x811 send request … --param negotiation_id={id}")
+            }
+            "x811.capability/request" => {
+                format!("the other party responds: x811 capability sessions {id}")
+            }
+            "x811.capability/response" if !is_over => {
+                format!("the initiator offers terms: x811 capability offer {id} --duration SECONDS")
+            }
+            "x811.capability/offer" | "x811.capability/counter" => format!(
+                "the other party accepts, counters or rejects: x811 capability sessions {id}"
+            ),
+            "x811.capability/agree" if is_over => {
+                "it is in force: x811 capability agreements".to_owned()
+            }
+            "x811.capability/agree" => "the other party signs too".to_owned(),
+            "x811.consensus/propose" => {
+                format!("the participants vote; how it stands: x811 rounds show {id}")
+            }
+            _ => return None,
         };
         Some(next)
     }
@@ -237,6 +269,64 @@ mod tests {
             let (mut out, text, _) = kept(false);
             out.report(&countered);
             assert!(text.text().contains(state), "{}", text.text());
+        }
+    }
+
+    /// Whoever negotiates is told whose turn it is and which command goes on.
+    #[test]
+    fn promise_9_what_comes_next_in_a_negotiation_and_a_session_is_said() {
+        let contract = format!("neg-{ID}");
+        for (message_type, id, state, next) in [
+            (
+                "x811.negotiation/offer",
+                &*contract,
+                "pending",
+                "x811 negotiation list",
+            ),
+            (
+                "x811.negotiation/accept",
+                &contract,
+                "accepted",
+                "--param negotiation_id=neg-",
+            ),
+            ("x811.negotiation/reject", &contract, "rejected", ""),
+            (
+                "x811.capability/request",
+                ID,
+                "requested",
+                "x811 capability sessions 0190",
+            ),
+            (
+                "x811.capability/response",
+                ID,
+                "open",
+                "x811 capability offer 0190",
+            ),
+            ("x811.capability/response", ID, "closed", ""),
+            ("x811.capability/agree", ID, "closed", "in force"),
+            (
+                "x811.consensus/propose",
+                ID,
+                "proposed",
+                "x811 rounds show 0190",
+            ),
+        ] {
+            let answer = json!({
+                "subject": {"kind": "of its own", "id": id}, "state": state,
+                "envelope_id": ID, "position": 4, "record_hash": "ab".repeat(32),
+            });
+            let mut sent = sent(false);
+            sent.message_type = message_type.parse().unwrap();
+            sent.accepted = serde_json::from_value(answer).unwrap();
+            let (mut out, text, _) = kept(false);
+            out.report(&sent);
+            let text = text.text();
+            assert_eq!(
+                text.contains("next"),
+                !next.is_empty(),
+                "{message_type}: {text}"
+            );
+            assert!(text.contains(next), "{message_type}: {text}");
         }
     }
 

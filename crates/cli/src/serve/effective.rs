@@ -10,6 +10,7 @@ use x811_server::{EndpointConfig, LogReaders, NetworkConfig, RateLimits, RpcUrl,
 
 use super::settings::{self, Settings};
 use super::value::{Address, Binding, Block, LogFormat, Preset, Readers, Secret, Usdc};
+use crate::bounded;
 use crate::failure::Failure;
 
 /// Where everything lies unless told otherwise.
@@ -198,6 +199,9 @@ fn rpc_url(
     Ok(address(url, file, name)?.map(RpcUrl::new))
 }
 
+/// Most bytes of a file with an address.
+const MAX_ADDRESS_BYTES: usize = 1 << 16;
+
 /// The same of any address that may hold a secret.
 fn address(
     url: Option<Secret>,
@@ -213,7 +217,7 @@ fn address(
         }
     };
     let hint = "put the address there, alone on one line";
-    let text = std::fs::read_to_string(&file).map_err(|error| {
+    let text = bounded::text(&file, MAX_ADDRESS_BYTES).map_err(|error| {
         let file = file.display();
         Failure::local("config", format!("{name}_file {file}: {error}")).hint(hint)
     })?;

@@ -8,14 +8,18 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use super::settings::Settings;
+use crate::bounded;
 use crate::failure::Failure;
+
+/// Most bytes of a file of settings.
+const MAX_BYTES: usize = 1 << 20;
 
 /// Names further apart than this are not offered for each other.
 const NEAR: f64 = 0.7;
 
 /// Reads a layer from a file.
 pub(super) fn read(path: &Path) -> Result<Settings, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = bounded::text(path, MAX_BYTES).map_err(|error| {
         fault(path, &format!("it cannot be read: {error}"))
             .hint("name a readable TOML file with --config, or leave the option out")
     })?;
@@ -108,6 +112,11 @@ fn explained(message: &str) -> String {
         let known: Vec<&str> = quoted.collect();
         return match nearest(unknown, &known) {
             Some(near) => format!("there is no `{unknown}` here; did you mean `{near}`?"),
+            None if known.contains(&"server") => format!(
+                "there is no `{unknown}` outside of a section: put it under the one that \
+                 packaging/x811.toml has it in, of [{}]",
+                known.join("], [")
+            ),
             None => format!(
                 "there is no `{unknown}` here; there are {}",
                 known.join(", ")

@@ -6,10 +6,12 @@ use x811_protocol::key::KeyId;
 use x811_protocol::trace::Wid;
 
 use super::Checked;
+use crate::audit::draft::unwritten;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
+use crate::whole;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -32,8 +34,7 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     let client = context.reading_client().await?;
     let trace = client.trace(args.wid).await?;
     let write = |path: &PathBuf, bytes: &[u8]| {
-        std::fs::write(path, bytes)
-            .map_err(|error| Failure::local("file", format!("{}: {error}", path.display())))
+        whole::write(path, bytes).map_err(|error| unwritten(path, &error))
     };
     let kept =
         serde_json::to_vec_pretty(&trace).map_err(|error| Failure::internal(&error.to_string()))?;

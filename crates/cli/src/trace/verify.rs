@@ -6,9 +6,14 @@ use x811_client::http::Trace;
 use x811_protocol::key::KeyId;
 
 use super::Checked;
+use crate::bounded;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::kinds;
 use crate::output::Out;
+
+/// Most bytes of a kept trace.
+const MAX_TRACE_BYTES: usize = 64 << 20;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -19,14 +24,26 @@ pub(crate) struct Args {
     key: Option<KeyId>,
 }
 
-/// Checks it; nobody is asked.
+/// Checks it; nobody is asked. [`Exit::Findings`] when it does not hold, [`Exit::Unverified`] when it does
+/// and nobody said whose key signs it.
 pub(super) fn run(args: &Args, out: &mut Out) -> Result<Exit, Failure> {
     let unread = |error: String| {
-        Failure::local("file", format!("{}: {error}", args.file.display()))
-            .hint("name a file that `x811 trace show -o` wrote")
+        Failure::local(
+            "file",
+            format!("{} is no trace: {error}", args.file.display()),
+        )
+        .hint("name a file that `x811 trace show -o` wrote")
     };
-    let bytes = std::fs::read(&args.file).map_err(|error| unread(error.to_string()))?;
-    let trace: Trace = serde_json::from_slice(&bytes).map_err(|error| unread(error.to_string()))?;
-    out.report(&Checked::of(trace, args.key)?);
-    Ok(Exit::Ok)
+    let text =
+        bounded::text(&args.file, MAX_TRACE_BYTES).map_err(|error| unread(error.to_string()))?;
+    if let Some(what) = kinds::what(text.as_bytes()).filter(|what| !what.contains("a trace")) {
+        return Err(unread(what.to_owned()));
+    }
+    let trace: Trace = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
+    let checked = Checked::of(trace, args.key).map_err(Failure::broken)?;
+    out.report(&checked);
+    Ok(match checked.proven {
+        true => Exit::Ok,
+        false => Exit::Unverified,
+    })
 }

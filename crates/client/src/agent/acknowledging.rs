@@ -50,24 +50,15 @@ fn may_succeed_later(answer: Result<(), ClientError>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::RetryPolicy;
-    use crate::testing::{CountingEntropy, ManualClock, Step, ledger_did, scripted_ledger};
+    use crate::testing::{Step, ledger_did, scripted_client};
     use serde_json::json;
 
     /// What is sent to a ledger that answers with `steps`, where everything up to `place` is handled: the
     /// places, and the pauses between them in milliseconds.
     async fn sent(steps: Vec<Step>, place: &str) -> (Vec<String>, Vec<u64>) {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let (base, ledger) = scripted_ledger(steps).await;
-        let clock: Arc<ManualClock> = Arc::default();
-        let once = RetryPolicy {
-            attempts: 1,
-            ..RetryPolicy::default()
-        };
-        let entropy: Arc<CountingEntropy> = Arc::default();
-        let client = LedgerClient::with(&base, once, clock.clone(), entropy).unwrap();
+        let (client, clock, ledger) = scripted_client(steps).await;
         let (handled, seen) = watch::channel(Some(Cursor::from(place.to_owned())));
-        let ends = acknowledge(Arc::new(client), clock.clone(), ledger_did(), seen);
+        let ends = acknowledge(client, clock.clone(), ledger_did(), seen);
         let ends = tokio::spawn(ends);
         let requests = ledger.await.unwrap();
         drop(handled);

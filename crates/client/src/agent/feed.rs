@@ -293,30 +293,20 @@ fn named(message: &Incoming) -> Option<InteractionId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::RetryPolicy;
-    use crate::testing::{CountingEntropy, ManualClock, Step, ledger_did, scripted_ledger};
+    use crate::testing::{Step, ledger_did, scripted_client};
     use serde_json::json;
 
     /// Five streams fail; the inbox is polled for a minute; then a stream is tried again, and told
     /// that a newer loop reads.
     #[tokio::test]
     async fn ae_140_after_five_failed_streams_the_inbox_is_polled_and_then_a_stream_tried() {
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let refused =
             |status, code: &str| Step::json(status, json!({"code": code, "message": "no"}));
         let mut steps: Vec<Step> = (0..5).map(|_| refused(503, "X811-9002")).collect();
         let empty = json!({"messages": [], "next": "c 7"});
         steps.extend([Step::json(200, empty.clone()), Step::json(200, empty)]);
         steps.push(refused(409, "X811-4001"));
-        let (base, ledger) = scripted_ledger(steps).await;
-        let clock: Arc<ManualClock> = Arc::default();
-        let once = RetryPolicy {
-            attempts: 1,
-            ..RetryPolicy::default()
-        };
-        let entropy: Arc<CountingEntropy> = Arc::default();
-        let client = LedgerClient::with(&base, once, clock.clone(), entropy).unwrap();
-        let client = Arc::new(client);
+        let (client, clock, ledger) = scripted_client(steps).await;
         let mut source = Source::new(client, clock.clone(), ledger_did(), "me".to_owned());
         let after = Cursor::from("c 6".to_owned());
         for _ in 0..4 {
@@ -348,19 +338,11 @@ mod tests {
 
     #[tokio::test]
     async fn ae_132_and_ae_141_a_stream_opened_again_names_the_last_message() {
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let full = json!({"code": "X811-9001", "message": "no"});
         let empty = json!({"messages": [], "next": "c 7"});
         let steps = vec![Step::json(429, full), Step::json(200, empty)];
-        let (base, ledger) = scripted_ledger(steps).await;
-        let clock: Arc<ManualClock> = Arc::default();
-        let once = RetryPolicy {
-            attempts: 1,
-            ..RetryPolicy::default()
-        };
-        let entropy: Arc<CountingEntropy> = Arc::default();
-        let client = LedgerClient::with(&base, once, clock.clone(), entropy).unwrap();
-        let mut source = Source::new(Arc::new(client), clock, ledger_did(), "me".to_owned());
+        let (client, clock, ledger) = scripted_client(steps).await;
+        let mut source = Source::new(client, clock, ledger_did(), "me".to_owned());
         let last: EnvelopeId = "0190a1b2-c3d4-7e5f-8901-234567890abc".parse().unwrap();
         source.last = Some(last);
         // Where no stream is left it polls at once.

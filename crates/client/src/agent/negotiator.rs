@@ -14,7 +14,7 @@ use super::bargain::{Bargain, Turn};
 use super::run::Order;
 use crate::compose::NegotiationStep;
 use crate::negotiator::{
-    LastTerms, Limits, Reply, Said, Side, Strategy, next_price, price_of, price_within, reply,
+    LastTerms, Limits, Reply, Said, Side, Strategy, next_price, price_of, reply,
 };
 
 /// The most turns where neither the offer nor this agent says fewer (XX-4).
@@ -129,7 +129,7 @@ impl Purchase {
         Limits {
             side: Side::Payer,
             opening: self.opening,
-            walk_away: price_within(self.order.request.max_budget),
+            walk_away: self.order.request.max_budget.price_within(),
             per_turn,
         }
     }

@@ -35,7 +35,7 @@ impl Offer {
     /// # Errors
     /// [`ComposeError::TotalTooLarge`].
     pub fn total_cost(&self) -> Result<MicroUsdc, ComposeError> {
-        let total = self.price.checked_add(self.price.protocol_fee());
+        let total = self.price.total();
         total.ok_or(ComposeError::TotalTooLarge)
     }
 }

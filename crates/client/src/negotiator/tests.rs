@@ -135,7 +135,7 @@ proptest! {
 
     #[test]
     fn xx_6_the_price_within_a_total_is_the_highest(total in 0..1_000_000_000_000_000_000_u64) {
-        let price = price_within(usdc(total)).as_micro_usdc();
+        let price = usdc(total).price_within().as_micro_usdc();
         let cost = |price| usdc(price).as_micro_usdc() + usdc(price).protocol_fee().as_micro_usdc();
         prop_assert!(cost(price) <= total);
         prop_assert!(cost(price + 1) > total);

@@ -76,16 +76,17 @@ pub fn check_request(
 /// # Errors
 /// X811-4001, HTTP 422, naming which member differs.
 pub fn check_offer(agreed: &EngagedContract, offer: &OfferFacts) -> Result<(), Refusal> {
-    let (member, given) = match agreed.amount_of {
-        AmountOf::Price => ("price", offer.price),
-        AmountOf::Total => ("total_cost", offer.total_cost),
+    let (member, given, price) = match agreed.amount_of {
+        AmountOf::Price => ("price", offer.price, agreed.amount),
+        AmountOf::Total => ("total_cost", offer.total_cost, agreed.amount.price_within()),
     };
     if given != agreed.amount {
         return Err(unfit(format!(
-            "{member} is {} USDC and the contract {} has {}: offer what was agreed on",
+            "{member} is {} USDC and the contract {} has {}: offer what was agreed on, a price of {} USDC",
             given.to_usdc_decimal(),
             agreed.id.to_public(),
-            agreed.amount.to_usdc_decimal()
+            agreed.amount.to_usdc_decimal(),
+            price.to_usdc_decimal()
         )));
     }
     if agreed.deliverables_hash.is_some() && agreed.deliverables_hash != offer.deliverables_hash {

@@ -119,10 +119,7 @@ impl TermsFacts {
     pub fn total(&self) -> Option<MicroUsdc> {
         match self.amount_of {
             AmountOf::Total => self.amount,
-            AmountOf::Price => {
-                let price = self.amount?;
-                price.checked_add(price.protocol_fee())
-            }
+            AmountOf::Price => self.amount?.total(),
         }
     }
 
@@ -156,23 +153,13 @@ impl TermsFacts {
 
 /// Refuses a total that no price has: price and fee of 2.5 % skip 24 of every 1,000 amounts.
 fn payable(total: MicroUsdc) -> Result<(), Refusal> {
-    // With p + fee(p) growing by 1 or 2 a step, the price lies at or just below 40/41 of the total.
-    let near = u128::from(total.as_micro_usdc()) * 40 / 41;
-    let near = u64::try_from(near).unwrap_or(u64::MAX);
-    let totals = (near.saturating_sub(2)..=near.saturating_add(2))
-        .filter_map(|price| MicroUsdc::from_micro_usdc(price).ok())
-        .filter_map(|price| price.checked_add(price.protocol_fee()));
-    let (mut below, mut above) = (None, None);
-    for found in totals {
-        if found == total {
-            return Ok(());
-        }
-        if found < total {
-            below = Some(found);
-        } else {
-            above = above.or(Some(found));
-        }
+    let price = total.price_within();
+    let below = price.total();
+    if below == Some(total) {
+        return Ok(());
     }
+    let next = MicroUsdc::from_micro_usdc(price.as_micro_usdc() + 1);
+    let above = next.ok().and_then(MicroUsdc::total);
     let neighbours: Vec<String> = [below, above]
         .into_iter()
         .flatten()

@@ -59,7 +59,8 @@ const PAGE: &str = "/docs";
         (name = "ledger", description = "Who this ledger is, and its keys"),
         (name = "operations", description = "Whether it runs and takes messages"),
     ),
-    components(schemas(schema::ErrorPayload)),
+    // Nothing that is answered names the second one, and what paths name is not collected.
+    components(schemas(schema::ErrorPayload, schema::AgentUuid)),
 )]
 struct Description;
 

@@ -13,11 +13,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// `did:x811:` and a UUIDv7, lower case.
+/// `did:x811:` and a UUIDv4 or UUIDv7, lower case.
 #[derive(ToSchema)]
 #[schema(
     value_type = String,
-    pattern = "^did:x811:[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$",
+    pattern = "^did:x811:[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$",
     example = "did:x811:019c8c61-8129-7511-9f31-aa5142e65448"
 )]
 pub(crate) struct DidText(String);
@@ -30,6 +30,15 @@ pub(crate) struct DidText(String);
     example = "0190a1b2-c3d4-7e5f-8901-234567890abc"
 )]
 pub(crate) struct Uuid(String);
+
+/// The UUID of a DID: a UUIDv4 or UUIDv7, lower case.
+#[derive(ToSchema)]
+#[schema(
+    value_type = String,
+    pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$",
+    example = "019c8c61-8129-7511-9f31-aa5142e65448"
+)]
+pub(crate) struct AgentUuid(String);
 
 /// A UUID of any version of RFC 9562, lower case.
 #[derive(ToSchema)]

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked};
 use crate::openapi::Refused;
-use crate::openapi::schema::Uuid;
+use crate::openapi::schema::AgentUuid;
 use crate::signed_read::{ReadRefusal, SignedBy};
 use axum::Json;
 use axum::extract::State;
@@ -48,7 +48,7 @@ pub(super) struct AcknowledgedAnswer {
     path = "/api/v1/messages/{uuid}/ack",
     operation_id = "acknowledgeMessages",
     tag = "messages",
-    params(("uuid" = Uuid, Path, description = "UUID of the recipient's DID"), Question),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the recipient's DID"), Question),
     responses(
         (status = 200, description = "What is acknowledged now", body = AcknowledgedAnswer),
         Refused,

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::AgentOf;
 use crate::openapi::Refused;
-use crate::openapi::schema::{AgentAnswer, Uuid};
+use crate::openapi::schema::{AgentAnswer, AgentUuid};
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use x811_protocol::wallet::Wallet;
     path = "/api/v1/agents/{uuid}",
     operation_id = "readAgent",
     tag = "agents",
-    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID")),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the agent's DID")),
     responses((status = 200, description = "What is registered", body = AgentAnswer), Refused),
 )]
 pub(super) async fn handle<C: Clock>(

@@ -9,7 +9,7 @@ use crate::error::ApiError;
 use crate::extract::AgentOf;
 use crate::openapi::Refused;
 use crate::openapi::discovery::AgentCard;
-use crate::openapi::schema::Uuid;
+use crate::openapi::schema::AgentUuid;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderValue;
@@ -67,7 +67,7 @@ pub(super) async fn ledger<C: Clock>(State(app): State<Arc<App<C>>>) -> impl Int
     path = "/api/v1/agents/{uuid}/agent-card.json",
     operation_id = "readAgentCard",
     tag = "agents",
-    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID")),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the agent's DID")),
     responses(
         (
             status = 200,

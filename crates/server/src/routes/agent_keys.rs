@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked};
 use crate::openapi::Refused;
-use crate::openapi::schema::{AgentKeysAnswer, Uuid};
+use crate::openapi::schema::{AgentKeysAnswer, AgentUuid};
 use axum::extract::State;
 use axum::response::Response;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use x811_protocol::stream::Stream;
     path = "/api/v1/agents/{uuid}/keys",
     operation_id = "readAgentKeys",
     tag = "agents",
-    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID"), Question),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the agent's DID"), Question),
     responses(
         (status = 200, description = "How it came by its keys", body = AgentKeysAnswer),
         Refused

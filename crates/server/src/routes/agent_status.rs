@@ -5,7 +5,7 @@ use crate::error::ApiError;
 use crate::extract::AgentOf;
 use crate::openapi::Refused;
 use crate::openapi::discovery::PresenceAnswer;
-use crate::openapi::schema::Uuid;
+use crate::openapi::schema::AgentUuid;
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use x811_protocol::did::Did;
     path = "/api/v1/agents/{uuid}/status",
     operation_id = "readAgentStatus",
     tag = "agents",
-    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID")),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the agent's DID")),
     responses((status = 200, description = "How it is", body = PresenceAnswer), Refused),
 )]
 pub(super) async fn handle<C: Clock>(

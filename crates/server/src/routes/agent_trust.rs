@@ -6,7 +6,7 @@ use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked, Bounded, MAX_INTEGER};
 use crate::openapi::Refused;
 use crate::openapi::discovery::TrustAnswer;
-use crate::openapi::schema::Uuid;
+use crate::openapi::schema::AgentUuid;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -34,7 +34,7 @@ pub(super) struct Question {
     path = "/api/v1/agents/{uuid}/trust",
     operation_id = "readTrust",
     tag = "agents",
-    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID"), Question),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the agent's DID"), Question),
     responses((status = 200, description = "What it has earned", body = TrustAnswer), Refused),
 )]
 pub(super) async fn handle<C: Clock>(

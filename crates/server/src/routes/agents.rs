@@ -93,7 +93,7 @@ impl<'de> Deserialize<'de> for Hundredths {
                 Ok(Hundredths(hundredths))
             }
             _ => Err(D::Error::custom(
-                "trust_min is a number from 0 to 1 with at most two digits behind the point",
+                "write a number from 0 to 1 with at most two digits behind the point",
             )),
         }
     }

@@ -2,11 +2,10 @@
 //! some record, and which revision ("active between A and B for T as of N", capability.md).
 
 use super::interaction::await_rows;
-use super::listing::{MAX_ROWS, behind, most, page, party, whose};
+use super::listing::{MAX_ROWS, behind, most, page, whose};
 use super::subject::shown;
 use crate::app::App;
-use crate::error::ApiError;
-use crate::extract::{Asked, Bounded, MAX_INTEGER};
+use crate::extract::{Asked, Bounded, MAX_INTEGER, OfAgent};
 use crate::openapi::Refused;
 use crate::openapi::capability::AgreementsAnswer;
 use crate::signed_read::{ReadRefusal, Reader};
@@ -26,14 +25,14 @@ use x811_protocol::did::Did;
 #[into_params(parameter_in = Query)]
 pub(super) struct Question {
     /// UUID of the DID whose they are; the reader's own without it, of an auditor all
-    #[param(pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
-    party: Option<String>,
+    #[param(value_type = Option<String>, pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
+    party: Option<OfAgent>,
     /// UUID of the DID who uses the capability
-    #[param(pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
-    consumer: Option<String>,
+    #[param(value_type = Option<String>, pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
+    consumer: Option<OfAgent>,
     /// UUID of the DID who provides it
-    #[param(pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
-    provider: Option<String>,
+    #[param(value_type = Option<String>, pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
+    provider: Option<OfAgent>,
     /// The type of the capability
     r#type: Option<String>,
     /// Only those in force as of this record, each with the revision that was
@@ -59,13 +58,13 @@ struct Filter {
 }
 
 impl Filter {
-    fn of(question: &Question) -> Result<Filter, ApiError> {
-        Ok(Filter {
-            consumer: question.consumer.as_deref().map(party).transpose()?,
-            provider: question.provider.as_deref().map(party).transpose()?,
+    fn of(question: &Question) -> Filter {
+        Filter {
+            consumer: question.consumer.as_ref().map(|OfAgent(did)| *did),
+            provider: question.provider.as_ref().map(|OfAgent(did)| *did),
             capability: question.r#type.clone(),
             as_of: question.as_of.map(|as_of| as_of.0),
-        })
+        }
     }
 
     /// The agreement as it is shown, if it is one that was asked for.
@@ -115,8 +114,8 @@ pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Asked(question): Asked<Question>,
 ) -> Result<Json<Value>, ReadRefusal> {
-    let member = whose(&reader, question.party.as_deref().map(party).transpose()?)?;
-    let filter = Filter::of(&question)?;
+    let member = whose(&reader, question.party)?;
+    let filter = Filter::of(&question);
     let after = question.after.as_deref().map(behind).transpose()?;
     let due = question
         .min_position

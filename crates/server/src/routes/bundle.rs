@@ -12,7 +12,7 @@ use crate::error::ApiError;
 use crate::extract::{AgentOf, Named};
 use crate::limits::Client;
 use crate::openapi::Refused;
-use crate::openapi::schema::Uuid;
+use crate::openapi::schema::{AgentUuid, Uuid};
 use crate::signed_read::{ReadRefusal, Reader};
 use crate::streamed::WHOLE_BYTES;
 use crate::unread;
@@ -165,7 +165,7 @@ pub(super) async fn of_round<C: Clock>(
     path = "/api/v1/agents/{uuid}/capabilities/bundle",
     operation_id = "readCapabilitiesBundle",
     tag = "agents",
-    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID")),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the agent's DID")),
     responses(BundleFile, Refused),
 )]
 pub(super) async fn of_capabilities<C: Clock>(

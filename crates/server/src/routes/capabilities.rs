@@ -8,7 +8,7 @@ use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked};
 use crate::openapi::Refused;
 use crate::openapi::capability::DescriptorAnswer;
-use crate::openapi::schema::Uuid;
+use crate::openapi::schema::AgentUuid;
 use crate::stored::{self, EnvelopeParts};
 use crate::streamed::{self, JSON};
 use axum::extract::State;
@@ -26,7 +26,7 @@ use x811_protocol::stream::{Stream, Subject};
     path = "/api/v1/agents/{uuid}/capabilities",
     operation_id = "readCapabilities",
     tag = "agents",
-    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID"), Question),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the agent's DID"), Question),
     responses(
         (status = 200, description = "Its descriptor in force", body = DescriptorAnswer),
         Refused

@@ -7,7 +7,7 @@ use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked};
 use crate::openapi::Refused;
 use crate::openapi::capability::ConductAnswer;
-use crate::openapi::schema::Uuid;
+use crate::openapi::schema::AgentUuid;
 use crate::signed_read::{ReadRefusal, Reader};
 use axum::Json;
 use axum::extract::State;
@@ -23,7 +23,7 @@ use x811_protocol::stream::Subject;
     path = "/api/v1/agents/{uuid}/conduct",
     operation_id = "readConduct",
     tag = "capabilities",
-    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID"), Question),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the agent's DID"), Question),
     responses(
         (status = 200, description = "What it answers for", body = ConductAnswer),
         Refused

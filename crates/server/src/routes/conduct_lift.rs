@@ -5,10 +5,10 @@
 //! and the record keeps that signature.
 
 use crate::app::App;
-use crate::extract::{AgentOf, Asked};
+use crate::extract::{AgentOf, Asked, Bounded, MAX_INTEGER};
 use crate::openapi::Refused;
 use crate::openapi::capability::LiftedAnswer;
-use crate::openapi::schema::Uuid;
+use crate::openapi::schema::AgentUuid;
 use crate::signed_read::{Operator, ReadRefusal};
 use axum::Json;
 use axum::extract::State;
@@ -25,7 +25,7 @@ use x811_ledger::sequencer::{LiftAnswer, LiftRequest};
 pub(super) struct Order {
     /// Position of the exclusion, as `GET …/conduct` has it
     #[param(value_type = u64, maximum = 9_007_199_254_740_991_u64)]
-    excluded: u64,
+    excluded: Bounded<0, MAX_INTEGER>,
 }
 
 /// 200 once it is recorded; 403 for everybody but operators.
@@ -34,7 +34,7 @@ pub(super) struct Order {
     path = "/api/v1/agents/{uuid}/conduct/lift",
     operation_id = "liftExclusion",
     tag = "capabilities",
-    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID"), Order),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the agent's DID"), Order),
     responses(
         (status = 200, description = "It holds no longer", body = LiftedAnswer),
         Refused,
@@ -49,9 +49,9 @@ pub(super) async fn handle<C: Clock>(
 ) -> Result<Json<LiftAnswer>, ReadRefusal> {
     let request = LiftRequest {
         agent,
-        excluded: order.excluded,
+        excluded: order.excluded.0,
         operator: operator.did,
-        order: operator.lift(agent, order.excluded)?,
+        order: operator.lift(agent, order.excluded.0)?,
     };
     Ok(Json(app.ledger.lift_exclusion(request).await?))
 }

@@ -11,7 +11,7 @@ use crate::extract::{AgentOf, WholeBody};
 use crate::limits;
 use crate::openapi::Refused;
 use crate::openapi::discovery::{DeactivatedAgent, SdkDeactivation};
-use crate::openapi::schema::Uuid;
+use crate::openapi::schema::AgentUuid;
 use axum::Json;
 use axum::extract::{FromRequest as _, Request, State};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ use x811_protocol::json::{Limits, parse_strict};
     path = "/api/v1/agents/{uuid}",
     operation_id = "deactivateAgent",
     tag = "agents",
-    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID")),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the agent's DID")),
     request_body = SdkDeactivation,
     responses(
         (status = 200, description = "Deactivated and durable", body = DeactivatedAgent),

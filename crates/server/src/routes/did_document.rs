@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::AgentOf;
 use crate::openapi::Refused;
-use crate::openapi::schema::{self, Uuid};
+use crate::openapi::schema::{self, AgentUuid};
 use crate::stored;
 use axum::Json;
 use axum::extract::State;
@@ -33,7 +33,7 @@ use x811_protocol::refusal::{Kind, Refusal};
     path = "/api/v1/agents/{uuid}/did",
     operation_id = "readAgentDid",
     tag = "agents",
-    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID")),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the agent's DID")),
     responses(
         (
             status = 200,

@@ -9,7 +9,7 @@ use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked, Bounded, WholeBody};
 use crate::openapi::Refused;
 use crate::openapi::discovery::PresenceAnswer;
-use crate::openapi::schema::Uuid;
+use crate::openapi::schema::AgentUuid;
 use crate::presence::{Beat, DEFAULT_TTL_S, Declared, MAX_TTL_S};
 use crate::signed_read::{ReadRefusal, SignedBy, is_signed};
 use axum::Json;
@@ -46,7 +46,7 @@ pub(super) struct Question {
     path = "/api/v1/agents/{uuid}/heartbeat",
     operation_id = "sendHeartbeat",
     tag = "agents",
-    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID"), Question),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the agent's DID"), Question),
     responses((status = 200, description = "What is known of it now", body = PresenceAnswer), Refused),
     security(("signature" = [], "signature_input" = [])),
 )]

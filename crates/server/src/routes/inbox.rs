@@ -10,7 +10,7 @@ use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked, Bounded};
 use crate::limits::Client;
 use crate::openapi::Refused;
-use crate::openapi::schema::{InboxAnswer, Uuid};
+use crate::openapi::schema::{AgentUuid, InboxAnswer};
 use crate::signed_read::{ReadRefusal, Reader};
 use axum::Extension;
 use axum::extract::State;
@@ -58,7 +58,7 @@ pub(super) struct Question {
     operation_id = "readInbox",
     tag = "messages",
     params(
-        ("uuid" = Uuid, Path, description = "UUID of the recipient's DID"),
+        ("uuid" = AgentUuid, Path, description = "UUID of the recipient's DID"),
         ("after" = Option<String>, Query, description = "Messages behind this cursor"),
         (
             "limit" = Option<u64>,

@@ -3,7 +3,7 @@
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::Bounded;
+use crate::extract::{Bounded, OfAgent};
 use crate::signed_read::{ReadRefusal, Reader};
 use axum::Json;
 use serde_json::{Value, json};
@@ -25,9 +25,9 @@ const MAX_SCANNED: usize = 1_000;
 ///
 /// # Errors
 /// 403 for anybody else's.
-pub(super) fn whose(reader: &Reader, asked: Option<Did>) -> Result<Option<Did>, ReadRefusal> {
+pub(super) fn whose(reader: &Reader, asked: Option<OfAgent>) -> Result<Option<Did>, ReadRefusal> {
     match asked {
-        Some(party) if reader.may_read(&[party]) => Ok(Some(party)),
+        Some(OfAgent(party)) if reader.may_read(&[party]) => Ok(Some(party)),
         Some(_) => Err(ApiError::other_list().into()),
         None => Ok(reader.alone()),
     }
@@ -75,17 +75,6 @@ pub(super) async fn page<C: Clock>(
         answer["next"] = last.public_id().into();
     }
     Ok(Json(answer))
-}
-
-/// The DID of that UUID, as `party` names it.
-///
-/// # Errors
-/// 400 for what is none.
-pub(super) fn party(uuid: &str) -> Result<Did, ApiError> {
-    let did = format!("did:x811:{uuid}").parse();
-    did.map_err(|_| {
-        ApiError::malformed("`party` names no agent: give the UUID of its DID, in lower case")
-    })
 }
 
 /// The session or agreement that a page goes on behind.

@@ -2,12 +2,12 @@
 //! the times of what opened them. `GET /api/v1/escalations`: rounds that wait for a human.
 
 use super::interaction::await_rows;
-use super::listing::{MAX_ROWS, behind, most, page, party, whose};
+use super::listing::{MAX_ROWS, behind, most, page, whose};
 use super::round_readers::may_read;
 use super::subject::shown;
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{Asked, Bounded, MAX_INTEGER};
+use crate::extract::{Asked, Bounded, MAX_INTEGER, OfAgent};
 use crate::openapi::Refused;
 use crate::openapi::capability::SessionsAnswer;
 use crate::openapi::negotiation::NegotiationsAnswer;
@@ -22,7 +22,6 @@ use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_protocol::code::Code;
-use x811_protocol::did::Did;
 use x811_protocol::id::{ContractId, RoundId};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::stream::Subject;
@@ -33,8 +32,8 @@ use x811_protocol::stream::Subject;
 #[into_params(parameter_in = Query)]
 pub(super) struct OfSessions {
     /// UUID of the DID whose they are; the reader's own without it, of an auditor all
-    #[param(pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
-    party: Option<String>,
+    #[param(value_type = Option<String>, pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
+    party: Option<OfAgent>,
     /// Those behind this one; from the first without it
     #[param(pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
     after: Option<String>,
@@ -61,7 +60,7 @@ pub(super) async fn sessions<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Asked(question): Asked<OfSessions>,
 ) -> Result<Json<Value>, ReadRefusal> {
-    let member = whose(&reader, question.party.as_deref().map(party).transpose()?)?;
+    let member = whose(&reader, question.party)?;
     let after = question.after.as_deref().map(behind).transpose()?;
     await_rows(&app, question.min_position).await?;
     let place = (after, most(question.limit));
@@ -77,8 +76,8 @@ pub(super) async fn sessions<C: Clock>(
 #[into_params(parameter_in = Query)]
 pub(super) struct OfNegotiations {
     /// UUID of the DID whose negotiations are listed; the reader's own without it, of an auditor all
-    #[param(pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
-    party: Option<String>,
+    #[param(value_type = Option<String>, pattern = "^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
+    party: Option<OfAgent>,
     /// Negotiations behind this one, `neg-` and a UUID; from the first without it
     #[param(pattern = "^neg-[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$")]
     after: Option<String>,
@@ -105,7 +104,7 @@ pub(super) async fn negotiations<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Asked(question): Asked<OfNegotiations>,
 ) -> Result<Json<Value>, ReadRefusal> {
-    let member = whose(&reader, question.party.as_deref().map(party).transpose()?)?;
+    let member = whose(&reader, question.party)?;
     let after = question
         .after
         .as_deref()
@@ -133,7 +132,7 @@ fn behind_negotiation(id: &str) -> Result<String, ApiError> {
 pub(super) struct OfRounds {
     /// `me`, or the UUID of the DID whose rounds are listed; the reader's own without it, of an auditor all
     #[param(
-        pattern = "^(me|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$"
+        pattern = "^(me|[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$"
     )]
     member: Option<String>,
     /// Rounds behind this one; from the first without it
@@ -181,9 +180,9 @@ fn nobody() -> Refusal {
     Refusal::new(Code::MissingCredentials, Kind::Authentication, message)
 }
 
-fn member(uuid: &str) -> Result<Did, ApiError> {
+fn member(uuid: &str) -> Result<OfAgent, ApiError> {
     let did = format!("did:x811:{uuid}").parse();
-    did.map_err(|_| {
+    did.map(OfAgent).map_err(|_| {
         ApiError::malformed(
             "`member` names no agent: give `me`, or the UUID of its DID in lower case",
         )

@@ -7,7 +7,7 @@ use crate::error::ApiError;
 use crate::extract::AgentOf;
 use crate::openapi::Refused;
 use crate::openapi::discovery::SdkCard;
-use crate::openapi::schema::Uuid;
+use crate::openapi::schema::AgentUuid;
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ use x811_protocol::envelope::PROTOCOL_VERSION;
     path = "/api/v1/agents/{uuid}/card",
     operation_id = "readSdkCard",
     tag = "agents",
-    params(("uuid" = Uuid, Path, description = "UUID of the agent's DID")),
+    params(("uuid" = AgentUuid, Path, description = "UUID of the agent's DID")),
     responses((status = 200, description = "Its card, as the published SDK reads it", body = SdkCard), Refused),
 )]
 pub(super) async fn handle<C: Clock>(

@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked};
 use crate::limits::Client;
 use crate::openapi::Refused;
-use crate::openapi::schema::Uuid;
+use crate::openapi::schema::AgentUuid;
 use crate::passing::between;
 use crate::signed_read::{FeedReader, ReadRefusal};
 use crate::stored;
@@ -60,7 +60,7 @@ pub(super) struct Question {
     operation_id = "streamMessages",
     tag = "messages",
     params(
-        ("uuid" = Uuid, Path, description = "UUID of the recipient's DID"),
+        ("uuid" = AgentUuid, Path, description = "UUID of the recipient's DID"),
         (
             "after" = Option<String>,
             Query,

@@ -56,3 +56,66 @@ async fn every_schema_that_is_named_is_described() {
     }
     assert!(named > 100, "{named}");
 }
+
+/// AX-25: the UUID of a DID has version 4 or 7, wherever an agent is named.
+#[tokio::test]
+async fn ax_25_the_description_takes_agents_of_both_versions() {
+    let world = World::start().await;
+    let description = world.get("/openapi.json").await.expect(200);
+    let schemas = &description["components"]["schemas"];
+    let takes = |pattern: &Value| pattern.as_str().is_some_and(|it| it.contains("-[47]["));
+    for schema in ["DidText", "AgentUuid"] {
+        assert!(takes(&schemas[schema]["pattern"]), "{schema}");
+    }
+    let mut count = 0;
+    for (path, operations) in description["paths"].as_object().unwrap() {
+        let operations = operations.as_object().unwrap().values();
+        let parameters = operations.filter_map(|operation| operation["parameters"].as_array());
+        for parameter in parameters.flatten() {
+            let schema = &parameter["schema"];
+            match parameter["name"].as_str().unwrap() {
+                "uuid" => assert_eq!(schema["$ref"], "#/components/schemas/AgentUuid", "{path}"),
+                "party" | "consumer" | "provider" | "member" => {
+                    assert!(takes(&schema["pattern"]), "{path}: {parameter}");
+                }
+                _ => continue,
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 15, "{count}");
+}
+
+/// Decision 0028: a parameter out of bounds is refused, by its own name and with what to write.
+#[tokio::test]
+async fn what_is_wrong_in_a_query_is_named_and_how_to_write_it() {
+    let world = World::start().await;
+    let number = "write a whole number from 1 to 100";
+    for (query, said) in [
+        ("agents?limit=0", format!("limit: {number}")),
+        ("agents?limit=101", format!("limit: {number}")),
+        ("agents?limit=1e3", format!("limit: {number}")),
+        ("agents?limit=", format!("limit: {number}")),
+        (
+            "agents?limit=99999999999999999999",
+            format!("limit: {number}"),
+        ),
+        ("agreements?party=x", "party: names no agent".to_owned()),
+        (
+            "agreements?consumer=x",
+            "consumer: names no agent".to_owned(),
+        ),
+        (
+            "agreements?provider=x",
+            "provider: names no agent".to_owned(),
+        ),
+        ("rounds?member=x", "`member` names no agent".to_owned()),
+        ("agents?nonsense=1", "unknown field `nonsense`".to_owned()),
+    ] {
+        let answer = world.get(&format!("/api/v1/{query}")).await;
+        let answer = answer.refused(400, "X811-4001");
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.contains(&said), "{query}: {message}");
+        assert!(!message.contains("deserialize"), "{query}: {message}");
+    }
+}

@@ -1,6 +1,5 @@
 //! The files of `x811 agent run`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -18,6 +17,7 @@ use x811_protocol::money::MicroUsdc;
 
 use super::negotiation::NegotiationFile;
 use super::sessions::{AgreementFile, GrantFile, SessionsFile, asking, granting};
+use crate::bounded;
 use crate::failure::Failure;
 use crate::usdc::Usdc;
 
@@ -351,8 +351,11 @@ fn located(program: &str, file: &Path) -> Result<String, Failure> {
     text.ok_or_else(|| wrong(file, "run.command: the path is no UTF-8"))
 }
 
+/// Most bytes of a file that says what an agent does.
+const MAX_BYTES: usize = 1 << 20;
+
 fn read<T: DeserializeOwned>(file: &Path) -> Result<T, Failure> {
-    let text = fs::read_to_string(file).map_err(|error| {
+    let text = bounded::text(file, MAX_BYTES).map_err(|error| {
         Failure::local("file", format!("{}: {error}", file.display()))
             .hint("name the file that says what the agent does")
     })?;

@@ -1,0 +1,61 @@
+//! What a file of x811 is, by how it begins: whoever hands one to the wrong command is told the right one.
+
+/// How papers begin, and which command reads each.
+const KINDS: [(&[u8], &str); 7] = [
+    (
+        b"{\"ask\":",
+        "it is a receipt: `x811 receipt verify` reads it",
+    ),
+    (
+        b"{\"payload\":",
+        "it is an agreement that two signed: `x811 capability verify` reads it",
+    ),
+    (b"{\"wid\":", "it is a trace: `x811 trace verify` reads it"),
+    (
+        b"{\"did\":",
+        "it is an export or a bundle: `x811 audit` reads it",
+    ),
+    (
+        b"c2sp.org/tlog-proof",
+        "it is the proof of a record: `x811 audit LOG --proofs FOLDER --key KEY` holds a log against it",
+    ),
+    (
+        b"x811/",
+        "it is a signed checkpoint: `x811 audit LOG --checkpoint FILE` holds a log against it",
+    ),
+    (b"<!doctype", "it is a page: nothing reads it but people"),
+];
+
+/// What a file with these first bytes is, blanks aside; `None` for whatever is none of those.
+pub(crate) fn what(first: &[u8]) -> Option<&'static str> {
+    let dense = first.iter().filter(|byte| !byte.is_ascii_whitespace());
+    let dense: Vec<u8> = dense.take(32).copied().collect();
+    let mut kinds = KINDS.iter();
+    let found = kinds.find(|(begin, _)| dense.starts_with(begin));
+    found.map(|(_, what)| *what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lc_9_a_file_for_another_command_is_known_by_how_it_begins() {
+        let table: [(&[u8], &str); 9] = [
+            (b"{\"ask\":\"/api/v1", "receipt verify"),
+            (b"{\"payload\":\"eyJ", "capability verify"),
+            (b"{\n  \"wid\": \"01\"", "trace verify"),
+            (b"{\"did\":\"did:x811:", "x811 audit"),
+            (b"c2sp.org/tlog-proof@v1\n", "--proofs"),
+            (b"x811/01a216a3\n12\n", "--checkpoint"),
+            (b"<!doctype html>\n", "page"),
+            (b"{\"chainProfile\":", ""),
+            (b"\xff\xfe", ""),
+        ];
+        for (first, expected) in table {
+            let what = what(first).unwrap_or_default();
+            assert_eq!(what.is_empty(), expected.is_empty(), "{what}");
+            assert!(what.contains(expected), "{what}");
+        }
+    }
+}
