@@ -91,7 +91,7 @@ fn words(line: &str) -> Vec<String> {
         .collect()
 }
 
-/// Issue 37: whoever types what the pages say is understood.
+/// Whoever types what the pages say is understood.
 #[test]
 fn every_command_of_the_pages_is_understood() {
     let mut count = 0;
