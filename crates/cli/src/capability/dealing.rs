@@ -29,8 +29,10 @@ impl<'a> Dealing<'a> {
         let (identity, client) = context.acting().await?;
         let session = Session::fetch(&client, id).await?;
         let other = session.other_than(identity.did);
-        let other =
-            other.ok_or_else(|| Failure::state("your agent takes no part in the session"))?;
+        let other = other.ok_or_else(|| {
+            Failure::state("your agent takes no part in the session")
+                .hint("say with --agent NAME which of your agents does")
+        })?;
         Ok(Dealing {
             context,
             identity,
@@ -45,6 +47,7 @@ impl<'a> Dealing<'a> {
         let last = self.session.last_terms();
         last.ok_or_else(|| {
             Failure::state("the session has no terms yet: its initiator offers the first")
+                .hint("wait for them; `x811 capability sessions` shows it")
         })
     }
 

@@ -103,9 +103,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<impl Report, Fa
         payload,
     }) = found
     else {
-        return Err(Failure::state(
-            "the agent has published no descriptor of its capabilities",
-        ));
+        return Err(
+            Failure::state("the agent has published no descriptor of its capabilities")
+                .hint("it publishes one with `x811 capability advertise`"),
+        );
     };
     let protocol = range(
         facts.protocol.min,

@@ -121,7 +121,10 @@ pub(super) async fn agree(args: AgreeArgs, context: &Context) -> Result<Sent, Fa
     let (_, _) = dealing.last_terms()?;
     let ledger = dealing.client.info().await?.did;
     let agreement = dealing.session.agreement(&dealing.client, ledger).await?;
-    let agreement = agreement.ok_or_else(|| Failure::state("the session has no terms yet"))?;
+    let agreement = agreement.ok_or_else(|| {
+        Failure::state("the session has no terms yet")
+            .hint("both agree after an accept; `x811 capability sessions` shows it")
+    })?;
     let step = SessionStep::agree(agreement, &dealing.identity);
     let sent = dealing.say(&step).await?;
     let view = &dealing.session.view;

@@ -140,7 +140,8 @@ pub(super) fn allowed(ruling: Ruling, case: &Case<'_>, total: MicroUsdc) -> Resu
         }
         Ruling::NoOffer { state } => {
             let message = format!("nothing was sent: the interaction is {state}");
-            Err(Failure::state(message))
+            Err(Failure::state(message)
+                .hint("see with history what was said; an offer is accepted once"))
         }
     }
 }

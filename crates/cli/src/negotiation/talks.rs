@@ -46,7 +46,8 @@ impl<'a> Talks<'a> {
             last = terms.or(last);
         }
         let (Some((initiator, responder)), Some((step, terms_hash))) = (parties, last) else {
-            return Err(Failure::state("the negotiation has no terms"));
+            return Err(Failure::state("the negotiation has no terms")
+                .hint("`x811 negotiation list` shows where it stands"));
         };
         let counterparty = if initiator == identity.did {
             responder
@@ -68,7 +69,10 @@ impl<'a> Talks<'a> {
         let message = self.client.message(self.answers.step).await?;
         let terms = message.envelope.payload().get("terms");
         let terms = terms.and_then(Value::as_object).cloned();
-        terms.ok_or_else(|| Failure::state("the last message has no terms"))
+        terms.ok_or_else(|| {
+            Failure::state("the last message has no terms")
+                .hint("`x811 negotiation list` shows where it stands")
+        })
     }
 
     /// Says it to the other party.
