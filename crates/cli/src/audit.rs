@@ -6,7 +6,7 @@ mod bar;
 mod checkpoint_dir;
 pub(crate) mod contract;
 mod csv;
-pub(crate) mod draft;
+mod draft;
 mod extract;
 mod foreign;
 mod hashes;

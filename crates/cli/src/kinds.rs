@@ -1,38 +1,73 @@
 //! What a file of x811 is, by how it begins: whoever hands one to the wrong command is told the right one.
 
-/// How papers begin, and which command reads each.
-const KINDS: [(&[u8], &str); 7] = [
+/// A file of x811.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Receipt,
+    Agreement,
+    Trace,
+    Export,
+    Proof,
+    Checkpoint,
+    Page,
+}
+
+/// How each begins, and which command reads it.
+const KINDS: [(Kind, &[u8], &str); 7] = [
     (
+        Kind::Receipt,
         b"{\"ask\":",
         "it is a receipt: `x811 receipt verify` reads it",
     ),
     (
+        Kind::Agreement,
         b"{\"payload\":",
         "it is an agreement that two signed: `x811 capability verify` reads it",
     ),
-    (b"{\"wid\":", "it is a trace: `x811 trace verify` reads it"),
     (
+        Kind::Trace,
+        b"{\"wid\":",
+        "it is a trace: `x811 trace verify` reads it",
+    ),
+    (
+        Kind::Export,
         b"{\"did\":",
         "it is an export or a bundle: `x811 audit` reads it",
     ),
     (
+        Kind::Proof,
         b"c2sp.org/tlog-proof",
         "it is the proof of a record: `x811 audit LOG --proofs FOLDER --key KEY` holds a log against it",
     ),
     (
+        Kind::Checkpoint,
         b"x811/",
         "it is a signed checkpoint: `x811 audit LOG --checkpoint FILE` holds a log against it",
     ),
-    (b"<!doctype", "it is a page: nothing reads it but people"),
+    (
+        Kind::Page,
+        b"<!doctype",
+        "it is a page: nothing reads it but people",
+    ),
 ];
 
-/// What a file with these first bytes is, blanks aside; `None` for whatever is none of those.
-pub(crate) fn what(first: &[u8]) -> Option<&'static str> {
+fn known(first: &[u8]) -> Option<(Kind, &'static str)> {
     let dense = first.iter().filter(|byte| !byte.is_ascii_whitespace());
     let dense: Vec<u8> = dense.take(32).copied().collect();
     let mut kinds = KINDS.iter();
-    let found = kinds.find(|(begin, _)| dense.starts_with(begin));
-    found.map(|(_, what)| *what)
+    let found = kinds.find(|(_, begin, _)| dense.starts_with(begin));
+    found.map(|(kind, _, what)| (*kind, *what))
+}
+
+/// What a file with these first bytes is, blanks aside; `None` for whatever is none of those.
+pub(crate) fn what(first: &[u8]) -> Option<&'static str> {
+    known(first).map(|(_, what)| what)
+}
+
+/// The same of a file that should be of the kind `expected`; `None` where it may be.
+pub(crate) fn other_than(expected: Kind, first: &[u8]) -> Option<&'static str> {
+    let other = known(first).filter(|(kind, _)| *kind != expected);
+    other.map(|(_, what)| what)
 }
 
 #[cfg(test)]
@@ -57,5 +92,8 @@ mod tests {
             assert_eq!(what.is_empty(), expected.is_empty(), "{what}");
             assert!(what.contains(expected), "{what}");
         }
+        let receipt = b"{\"ask\":";
+        assert_eq!(other_than(Kind::Receipt, receipt), None);
+        assert_eq!(other_than(Kind::Trace, receipt), what(receipt));
     }
 }

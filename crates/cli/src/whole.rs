@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::failure::Failure;
+
 /// A file on its way to its place, which it takes when it is [finished](Whole::finish); until then it lies
 /// beside it, and goes away when it is dropped.
 pub(crate) struct Whole {
@@ -20,7 +22,7 @@ enum Target {
 }
 
 impl Whole {
-    /// Begins one.
+    /// Begins a file that will take `place`.
     pub(crate) fn at(place: &Path) -> io::Result<Whole> {
         let is_stream = fs::metadata(place).is_ok_and(|found| !found.is_file());
         let target = match is_stream {
@@ -61,6 +63,13 @@ pub(crate) fn write(place: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut whole = Whole::at(place)?;
     whole.write_all(bytes)?;
     whole.finish()
+}
+
+/// A file that cannot be put in its place.
+pub(crate) fn unwritten(place: &Path, error: &io::Error) -> Failure {
+    let message = format!("{} cannot be written: {error}", place.display());
+    Failure::local("file", message)
+        .hint("name a file in a folder that you may write to, with room on its disk")
 }
 
 impl Write for Whole {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::whole::Whole;
+use crate::whole::{Whole, unwritten};
 
 /// A file beside its place, which it takes only when it is whole. It is made before the audit, so
 /// that nobody waits for a report that cannot be written; it goes away when it is not finished.
@@ -40,11 +40,4 @@ impl Draft {
         let written = write(&mut self.file).and_then(|()| self.file.finish());
         written.map_err(|error| unwritten(&self.place, &error))
     }
-}
-
-/// A file that cannot be put in its place.
-pub(crate) fn unwritten(place: &Path, error: &io::Error) -> Failure {
-    let message = format!("{} cannot be written: {error}", place.display());
-    Failure::local("file", message)
-        .hint("name a file in a folder that you may write to, with room on its disk")
 }

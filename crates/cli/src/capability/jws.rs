@@ -8,11 +8,11 @@ use x811_protocol::id::AgreementId;
 use x811_protocol::payload::capability::signed_agreement;
 
 use super::verify::not_taken;
-use crate::audit::draft::unwritten;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 use crate::whole;
+use crate::whole::unwritten;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -9,7 +9,7 @@ use x811_protocol::refusal::Refusal;
 
 use crate::bounded;
 use crate::failure::Failure;
-use crate::kinds;
+use crate::kinds::{self, Kind};
 use crate::output::{Out, Report, Tone};
 
 #[derive(Debug, clap::Args)]
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args) -> Result<impl Report, Failure> {
         Failure::local("file", format!("{}: {error}", args.file.display()))
             .hint("name a file that `x811 capability jws` wrote")
     })?;
-    if let Some(what) = kinds::what(&text).filter(|what| !what.contains("an agreement")) {
+    if let Some(what) = kinds::other_than(Kind::Agreement, &text) {
         let message = format!("{} is no agreement: {what}", args.file.display());
         return Err(Failure::local("file", message));
     }

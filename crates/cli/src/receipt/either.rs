@@ -8,7 +8,7 @@ use x811_ledger::receipt::{
 use x811_ledger::refresh::Refresh;
 
 use crate::failure::Failure;
-use crate::kinds;
+use crate::kinds::{self, Kind};
 
 /// What a file is instead of a receipt, where that is plain; a damaged receipt is not.
 fn what_else(bytes: &[u8]) -> Option<&'static str> {
@@ -22,7 +22,7 @@ fn what_else(bytes: &[u8]) -> Option<&'static str> {
     if has(b"\"x811_receipt\"") {
         return foreign_file(bytes);
     }
-    foreign_file(bytes).or_else(|| kinds::what(bytes).filter(|what| !what.contains("a receipt")))
+    foreign_file(bytes).or_else(|| kinds::other_than(Kind::Receipt, bytes))
 }
 
 /// A file that cannot be read as a receipt.

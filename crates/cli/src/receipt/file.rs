@@ -5,8 +5,8 @@ use std::path::Path;
 
 use x811_ledger::receipt::MAX_RECEIPT_BYTES;
 
-use crate::audit::draft::unwritten;
 use crate::failure::Failure;
+use crate::whole::unwritten;
 use crate::{bounded, whole};
 
 /// Reads a receipt; of a file that is larger than any is, no more than that.

@@ -6,12 +6,12 @@ use x811_protocol::key::KeyId;
 use x811_protocol::trace::Wid;
 
 use super::Checked;
-use crate::audit::draft::unwritten;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::whole;
+use crate::whole::unwritten;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -9,7 +9,7 @@ use super::Checked;
 use crate::bounded;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::kinds;
+use crate::kinds::{self, Kind};
 use crate::output::Out;
 
 /// Most bytes of a kept trace.
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args, out: &mut Out) -> Result<Exit, Failure> {
     };
     let text =
         bounded::text(&args.file, MAX_TRACE_BYTES).map_err(|error| unread(error.to_string()))?;
-    if let Some(what) = kinds::what(text.as_bytes()).filter(|what| !what.contains("a trace")) {
+    if let Some(what) = kinds::other_than(Kind::Trace, text.as_bytes()) {
         return Err(unread(what.to_owned()));
     }
     let trace: Trace = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;

@@ -36,7 +36,7 @@ pub struct State {
     pub parameters: Arc<Parameters>,
     /// The message that gave it.
     pub record: RecordRef,
-    /// To whom.
+    /// Who was given it.
     pub to: Did,
 }
 

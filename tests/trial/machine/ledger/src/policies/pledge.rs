@@ -6,7 +6,7 @@ use x811_protocol::stream::{Stream, Subject};
 
 use crate::world::{Held, World};
 
-/// `pledge_due`.
+/// The effect of a lapse: `pledge_due` in the giver's conduct.
 pub(super) fn follow(
     after: &World,
     position: u64,

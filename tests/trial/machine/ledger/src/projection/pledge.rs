@@ -6,7 +6,7 @@ use serde_json::json;
 use x811_protocol::kernel::{Machine, SubjectMachine};
 use x811_protocol::pledge::{Pledge, State};
 
-/// The row of it in some state.
+/// The row that readers get of a pledge as it stands.
 pub(crate) fn row(live: &Live<State>) -> SubjectRow {
     let state = &live.state;
     let deadline_at_ms = Pledge::deadline(state);
