@@ -31,9 +31,8 @@ use x811_protocol::facts::{
     TermsFacts, UsageLimits, VerifyFacts,
 };
 use x811_protocol::interaction::{
-    Acceptance, Aftermath, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer,
-    OfferDeadline, Opening, PaidTransfer, RecordRef, Schedule, Settlement, Stage, Standing, State,
-    Unpaid,
+    Acceptance, Closing, Deal, Delivery, Dispute, Offer, OfferDeadline, Opening, RecordRef,
+    Schedule, Settlement, Stage, State, Unpaid,
 };
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::observation::{BlindCause, Block, ForkPoint, NetworkHead, Transfer};
@@ -42,6 +41,7 @@ use x811_protocol::parameters::{
     Limits, Network, Parameters, PayerBindingRule, Rounds, Windows,
 };
 use x811_protocol::round;
+use x811_protocol::settlement::{Aftermath, Completion, Declared, PaidTransfer, Standing};
 use x811_protocol::trust::TrustCounters;
 use x811_protocol::wallet::{Wallet, WalletKind};
 

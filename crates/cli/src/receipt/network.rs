@@ -2,8 +2,8 @@
 
 use x811_ledger::receipt::{Checked, PaidTransfer, Verdict};
 use x811_protocol::evm::ChainId;
-use x811_protocol::interaction::Fit;
 use x811_protocol::observation::{Block, Transfer};
+use x811_protocol::settlement::Fit;
 use x811_watcher::witness::ASKED_TOGETHER;
 use x811_watcher::{Shown, Testimony};
 

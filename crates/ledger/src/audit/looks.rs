@@ -3,9 +3,9 @@
 //! a finding and the standing of its transaction belong together.
 
 use x811_protocol::event::{Finding, FindingStatus, Looked};
-use x811_protocol::interaction::{Declared, Standing};
 use x811_protocol::observation::Block;
 use x811_protocol::rules::Rules;
+use x811_protocol::settlement::{Declared, Standing};
 
 use super::evidence::{Grounds, stands_on};
 use super::finding::Findings;
@@ -121,13 +121,13 @@ fn is_seen_deep(grounds: &Grounds<'_>, found: &Finding) -> bool {
 
 fn may_wait(grounds: &Grounds<'_>, declared: &Declared) -> bool {
     let is_below = |block: &Block| {
-        grounds.decided.before.rules() >= Rules::Two && grounds.is_below_accept(block)
+        grounds.decided.before.rules() >= Rules::Two && grounds.bill.is_older(block)
     };
     let may_be_old = matches!(declared.standing, Standing::Seen(block) if is_below(&block));
     may_be_old || grounds.waits_for_endpoints()
 }
 
 pub(super) fn is_deep(grounds: &Grounds<'_>, found: &Finding) -> bool {
-    let depth = grounds.network.confirmed_depth;
+    let depth = grounds.bill.network.confirmed_depth;
     found.depth.is_some_and(|found| found >= depth)
 }

@@ -10,10 +10,11 @@ use x811_protocol::event::{
 };
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Deal, Declared, Fit, Since, State};
+use x811_protocol::interaction::{Deal, State};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{Block, NetworkHead, Transfer};
 use x811_protocol::parameters::Network;
+use x811_protocol::settlement::{Declared, Fit, Since};
 
 use super::finding::{Cause, Finding, Spot};
 
@@ -286,6 +287,7 @@ impl Kept {
             return;
         };
         let hashes = deal.opening.parameters.limits.hashes_per_interaction;
+        let bill = deal.bill(network);
         for declared in declared {
             let key = (interaction, declared.tx_hash);
             if self.declared.contains_key(&key) {
@@ -295,9 +297,9 @@ impl Kept {
                 tx_hash: declared.tx_hash,
                 chain_id: network.chain_id,
                 token: network.token,
-                fit: Fit::of(deal, network, declared, by),
+                fit: bill.fit(deal.nonces(by), declared),
                 confirmed_depth: network.confirmed_depth,
-                since: Since::of(&network.name, &deal.acceptance.heads, deal.acceptance.at),
+                since: bill.since(),
                 recorded: recorded(&deal.acceptance.heads, &network.name),
                 quoted: TRANSFERS_QUOTED / hashes.max(1),
                 decides: Some(deal.offer.total)
@@ -376,7 +378,7 @@ fn recorded(heads: &[NetworkHead], network: &str) -> Option<(u64, BlockHash)> {
 
 /// What was agreed, and what was declared as its payment on which network; where something is due.
 fn watched(state: &State) -> Option<(&Deal, &Network, &[Declared])> {
-    let (network, declared) = state.watched()?;
+    let payment = state.watched()?;
     let deal = match state {
         State::Verified { deal, .. } => deal,
         State::Pending { .. }
@@ -389,8 +391,8 @@ fn watched(state: &State) -> Option<(&Deal, &Network, &[Declared])> {
         | State::Disputed(_)
         | State::Failed(_) => return None,
     };
-    let network = deal.opening.parameters.network(network)?;
-    (!deal.offer.total.is_zero()).then_some((deal, network, declared))
+    let network = deal.opening.parameters.network(payment.network)?;
+    (!deal.offer.total.is_zero()).then_some((deal, network, payment.declared))
 }
 
 /// The evidence of payments, and of what was none, in a record.

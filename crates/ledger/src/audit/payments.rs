@@ -133,7 +133,7 @@ pub(super) fn change(before: &World, stream: Option<&Stream>, event: &Event) -> 
         return None;
     };
     let state = &before.watching(*id)?.state;
-    let network = state.watched().map(|(network, _)| network.to_owned());
+    let network = state.watched().map(|payment| payment.network.to_owned());
     let what = if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event {
         claimed(state, &confirmed.evidence, &confirmed.claims, false)
     } else if let Event::Settlement(SettlementEvent::Late(late)) = event {

@@ -10,10 +10,9 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::EnvelopeId;
-use x811_protocol::interaction::{
-    Aftermath, Completion, Declared, Offer, Schedule, Settlement, Standing, State,
-};
+use x811_protocol::interaction::{Offer, Schedule, Settlement, State};
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::settlement::{Aftermath, Completion, Declared, Standing};
 use x811_protocol::time::TimestampMs;
 
 /// Most texts are shorter.

@@ -8,7 +8,8 @@ use x811_ledger::world::{Live, World};
 use x811_protocol::event::Event;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Declared, Schedule, Standing};
+use x811_protocol::interaction::Schedule;
+use x811_protocol::settlement::{Declared, Standing};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
@@ -16,7 +17,7 @@ use x811_protocol::time::TimestampMs;
 pub(crate) fn assert_watches(world: &World, events: &[(Record, Event)]) {
     let held = held(world, events);
     let declared = |live: &Live| match live.state.watched() {
-        Some((BASE, declared)) => hashes(declared),
+        Some(payment) if payment.network == BASE => hashes(payment.declared),
         Some(_) | None => BTreeSet::new(),
     };
     let watched: BTreeSet<TxHash> = held.iter().flat_map(|(_, live)| declared(live)).collect();

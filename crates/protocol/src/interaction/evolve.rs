@@ -1,14 +1,12 @@
 //! What a record makes of an interaction. A stored log is input: whatever `decide` could not have
 //! written is [`Illegal`], never a panic and never skipped.
 
-use super::aftermath::{Aftermath, PaidTransfer, Unpaid};
-use super::bound::{self, Bound};
 use super::message::offer_deadline;
 use super::settlement::FAILURES_TO_DISPUTE;
 use super::table;
 use super::{
-    Acceptance, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer, Opening, RecordRef,
-    Schedule, Settlement, Stage, Standing, State, StateName, WrittenOnce,
+    Acceptance, Closing, Deal, Delivery, Dispute, Offer, Opening, RecordRef, Schedule, Settlement,
+    Stage, State, StateName, Unpaid, WrittenOnce,
 };
 use crate::code::Code;
 use crate::event::{
@@ -20,6 +18,9 @@ use crate::facts::{Facts, OfferFacts, PaymentFacts, RequestFacts};
 use crate::id::InteractionId;
 use crate::kernel::{Illegal, Recorded};
 use crate::rules::Rules;
+use crate::settlement::{
+    Aftermath, Bound, Completion, Declared, PaidTransfer, Standing, evolve_bound, unless_over,
+};
 use crate::time::TimestampMs;
 use std::sync::Arc;
 
@@ -543,9 +544,9 @@ impl Step<'_> {
             aftermath: Some(mut aftermath),
         } = state
         {
-            bound::evolve_bound(Some(&mut completion), &mut aftermath, event)
+            evolve_bound(Some(&mut completion), &mut aftermath, event)
                 .map_err(|why| self.illegal(why))?;
-            let aftermath = bound::unless_over(&completion, aftermath);
+            let aftermath = unless_over(&completion, aftermath);
             return Ok(State::Completed {
                 deal,
                 opener,
@@ -555,7 +556,7 @@ impl Step<'_> {
         }
         let aftermath = state.aftermath_mut();
         let aftermath = aftermath.ok_or_else(|| self.illegal(nothing))?;
-        bound::evolve_bound(None, aftermath, event).map_err(|why| self.illegal(why))?;
+        evolve_bound(None, aftermath, event).map_err(|why| self.illegal(why))?;
         Ok(state)
     }
 }

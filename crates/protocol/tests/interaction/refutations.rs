@@ -3,8 +3,9 @@
 
 use x811_protocol::code::Code;
 use x811_protocol::event::{Event, Refuted, RefutedCause, SettlementEvent};
-use x811_protocol::interaction::{Standing, StateName};
+use x811_protocol::interaction::StateName;
 use x811_protocol::observation::TransactionStatus;
+use x811_protocol::settlement::Standing;
 
 use crate::chain::{Chain, DEPTH, OTHER, PAYEE, PAYER, TREASURY, transfers, tx};
 use crate::messages::{FEE, PRICE, TOTAL};

@@ -7,10 +7,11 @@ use x811_protocol::event::{
     Confirmed, Event, Evidence, FindingStatus, Level, Seen, SettlementEvent,
 };
 use x811_protocol::evm::ChainId;
-use x811_protocol::interaction::level::STAND_IN_BLOCKS;
-use x811_protocol::interaction::{Interaction, Standing, State, StateName};
+use x811_protocol::interaction::{Interaction, State, StateName};
 use x811_protocol::kernel::Machine;
 use x811_protocol::observation::Transfer;
+use x811_protocol::settlement::Standing;
+use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 
 use crate::chain::{Chain, DEPTH, OTHER, PAYEE, PAYER, TREASURY, micro, transfers, tx};
 use crate::messages::{FEE, PRICE, TOTAL};

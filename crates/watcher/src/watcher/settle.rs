@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
 use x811_protocol::evm::{BlockHash, TxHash};
-use x811_protocol::interaction::level::STAND_IN_BLOCKS;
 use x811_protocol::observation::{Block, Observation, RecordedBranch, Sweep};
+use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 
 use super::{Closed, Expected, Reported, Watcher};
 use crate::block_store::BlockStore;
