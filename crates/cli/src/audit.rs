@@ -39,7 +39,7 @@ use crate::trust::{RefreshArgs, TrustArgs};
 use bar::Bar;
 use checkpoint_dir::CheckpointDir;
 use csv::Tables;
-use draft::Draft;
+use draft::FileDraft;
 use listing::ListingArgs;
 use network::{Hearing, Witnesses};
 use page::Page;
@@ -122,7 +122,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let draft = args
         .html
         .as_deref()
-        .map(|page| Draft::of(page, &args.source));
+        .map(|page| FileDraft::of(page, &args.source));
     let draft = draft.transpose()?;
     let tables = args.listing.csv.as_deref();
     let tables = tables.map(|folder| Tables::of(folder, &args.source));
@@ -328,7 +328,7 @@ struct Audited {
     #[serde(skip_serializing_if = "Option::is_none")]
     network: Option<Hearing>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    proofs: Option<proofs::Held>,
+    proofs: Option<proofs::ProofsHeld>,
     #[serde(skip_serializing_if = "Option::is_none")]
     html: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]

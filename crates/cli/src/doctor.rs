@@ -12,7 +12,7 @@ use x811_ledger::port::ReadModel as _;
 use x811_ledger::snapshot::{self, SnapshotStore as _};
 use x811_store::{Backend, FileSnapshots, OpenError, RowDifference, SqliteReadModel};
 
-use checkpoint::{Found, Signed};
+use checkpoint::{FoundCheckpoint, Signed};
 use prefix::Prefix;
 
 use crate::audit::{open_store, unopened};
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 
 /// Examines; [`Exit::Findings`] when anything is wrong and stays so.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
-    let found_checkpoint = Found::look(&args.data_dir, args.checkpoint_dir).await;
+    let found_checkpoint = FoundCheckpoint::look(&args.data_dir, args.checkpoint_dir).await;
     let store = open_store(&args.data_dir).await?;
     let work = tempfile::tempdir().map_err(|error| {
         Failure::local(
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let snapshots = FileSnapshots::of(&args.data_dir);
     let sizes = snapshots.sizes().map_err(unlisted)?;
     let mut stops = sizes.clone();
-    stops.extend(found_checkpoint.as_ref().and_then(Found::size));
+    stops.extend(found_checkpoint.as_ref().and_then(FoundCheckpoint::size));
     let mut examined = examine(&store, &rebuilt, rows.rebuilt_to(), &stops)
         .await
         .map_err(unexamined)?;

@@ -7,7 +7,7 @@ use x811_protocol::observation::{Block, Transfer};
 use x811_protocol::parameters::Network;
 use x811_protocol::rules::Rules;
 use x811_protocol::settlement::claim::{Candidate, Due};
-use x811_protocol::settlement::{Bill, Declared, Standing};
+use x811_protocol::settlement::{Bill, Declared, DeclaredStanding};
 
 use super::authorization;
 use super::decision::Decided;
@@ -60,9 +60,9 @@ impl Grounds<'_> {
         findings: &mut Findings,
     ) {
         let seen_there = match declared.standing {
-            Standing::Seen(block) => block == evidence.block,
-            Standing::Unseen | Standing::Gone(_) => false,
-            Standing::Refuted(_) => true,
+            DeclaredStanding::Seen(block) => block == evidence.block,
+            DeclaredStanding::Unseen | DeclaredStanding::Gone(_) => false,
+            DeclaredStanding::Refuted(_) => true,
         };
         if !seen_there {
             let sentence = "the transaction was not seen in that block before";

@@ -23,7 +23,7 @@ use x811_protocol::event::{
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress};
 use x811_protocol::interaction::State;
 use x811_protocol::observation::{BlindCause, Block, NetworkHead};
-use x811_protocol::settlement::Standing;
+use x811_protocol::settlement::DeclaredStanding;
 use x811_protocol::time::TimestampMs;
 
 use super::decision::Decided;
@@ -435,7 +435,8 @@ impl Heads {
                 FindingStatus::Seen | FindingStatus::Insufficient
             );
             let declared = settlement.declared(found.tx_hash).filter(|_| is_there);
-            let Some(Standing::Seen(block)) = declared.map(|declared| declared.standing) else {
+            let Some(DeclaredStanding::Seen(block)) = declared.map(|declared| declared.standing)
+            else {
                 continue;
             };
             let known = from.below.entry(block.number);
@@ -492,7 +493,10 @@ fn records_a_reorganisation(decided: &Decided<'_>) -> bool {
     let mut declared = declared.into_iter().flatten();
     declared.any(|declared| {
         declared.tx_hash == seen.tx_hash
-            && matches!(declared.standing, Standing::Seen(_) | Standing::Gone(_))
+            && matches!(
+                declared.standing,
+                DeclaredStanding::Seen(_) | DeclaredStanding::Gone(_)
+            )
     })
 }
 

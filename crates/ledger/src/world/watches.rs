@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use x811_protocol::evm::{BlockHash, EvmAddress, TxHash};
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::State;
-use x811_protocol::settlement::{Declared, Standing, Watched};
+use x811_protocol::settlement::{Declared, DeclaredStanding, Watched};
 use x811_protocol::time::TimestampMs;
 
 /// What is watched of one network. Several interactions may have declared the same transaction, so
@@ -79,7 +79,7 @@ impl World {
         let watching = declarers.filter_map(|(_, id)| self.watching(*id)?.state.watched());
         let mut declared = watching.flat_map(|payment| payment.declared);
         declared.any(|declared| {
-            declared.tx_hash == tx_hash && matches!(declared.standing, Standing::Seen(_))
+            declared.tx_hash == tx_hash && matches!(declared.standing, DeclaredStanding::Seen(_))
         })
     }
 

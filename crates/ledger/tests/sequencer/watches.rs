@@ -9,7 +9,7 @@ use x811_protocol::event::Event;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::Schedule;
-use x811_protocol::settlement::{Declared, Standing};
+use x811_protocol::settlement::{Declared, DeclaredStanding};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
@@ -68,7 +68,7 @@ fn undecided(live: &Live) -> BTreeSet<TxHash> {
     };
     let mut declared = settlement.declared.clone();
     if let Schedule::Look { .. } = settlement.schedule {
-        declared.retain(|declared| declared.standing != Standing::Unseen);
+        declared.retain(|declared| declared.standing != DeclaredStanding::Unseen);
     }
     hashes(&declared)
 }
@@ -82,7 +82,7 @@ fn wanted(live: &Live, head_at: TimestampMs) -> BTreeSet<TxHash> {
     }
     let aftermath = live.state.aftermath();
     aftermath.map_or_else(BTreeSet::new, |(_, aftermath)| {
-        let is_gone = |it: &&Declared| matches!(it.standing, Standing::Gone(_));
+        let is_gone = |it: &&Declared| matches!(it.standing, DeclaredStanding::Gone(_));
         let gone = aftermath.declared.iter().filter(is_gone);
         gone.map(|declared| declared.tx_hash).collect()
     })

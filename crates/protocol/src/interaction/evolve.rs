@@ -19,7 +19,8 @@ use crate::id::InteractionId;
 use crate::kernel::{Illegal, Recorded};
 use crate::rules::Rules;
 use crate::settlement::{
-    Aftermath, Bound, Completion, Declared, PaidTransfer, Standing, evolve_bound, unless_over,
+    Aftermath, Bound, Completion, Declared, DeclaredStanding, PaidTransfer, evolve_bound,
+    unless_over,
 };
 use crate::time::TimestampMs;
 use std::sync::Arc;
@@ -312,7 +313,7 @@ impl Step<'_> {
                     payer: payment.payer_address,
                     binding,
                     payment: record.position,
-                    standing: Standing::Unseen,
+                    standing: DeclaredStanding::Unseen,
                 });
             }
         }
@@ -376,7 +377,7 @@ impl Step<'_> {
         &self,
         watched: &mut Watched,
         tx_hash: TxHash,
-        standing: Standing,
+        standing: DeclaredStanding,
     ) -> Result<(), Illegal> {
         let declared = watched
             .settlement
@@ -384,7 +385,9 @@ impl Step<'_> {
             .iter_mut()
             .find(|d| d.tx_hash == tx_hash);
         let declared = declared.ok_or_else(|| self.illegal("the transaction is not declared"))?;
-        if matches!(declared.standing, Standing::Refuted(_)) || declared.standing == standing {
+        if matches!(declared.standing, DeclaredStanding::Refuted(_))
+            || declared.standing == standing
+        {
             return Err(self.illegal("the transaction already stands like that"));
         }
         declared.standing = standing;
@@ -392,12 +395,16 @@ impl Step<'_> {
     }
 
     fn seen(&self, mut watched: Watched, seen: &Seen) -> Result<State, Illegal> {
-        self.stand(&mut watched, seen.tx_hash, Standing::Seen(seen.block))?;
+        self.stand(
+            &mut watched,
+            seen.tx_hash,
+            DeclaredStanding::Seen(seen.block),
+        )?;
         Ok(watched.verified())
     }
 
     fn unseen(&self, mut watched: Watched, tx_hash: TxHash) -> Result<State, Illegal> {
-        self.stand(&mut watched, tx_hash, Standing::Unseen)?;
+        self.stand(&mut watched, tx_hash, DeclaredStanding::Unseen)?;
         Ok(watched.verified())
     }
 
@@ -408,7 +415,7 @@ impl Step<'_> {
         self.stand(
             &mut watched,
             refuted.tx_hash,
-            Standing::Refuted(refuted.evidence.block),
+            DeclaredStanding::Refuted(refuted.evidence.block),
         )?;
         watched.settlement.failures += 1;
         watched.settlement.last_failure = Some(refuted.code);

@@ -12,7 +12,7 @@ use crate::event::{
     Confirmed, Event, Finding, FindingStatus, Looked, Refuted, SettlementEvent, SettlementRecords,
 };
 use crate::observation::{Sweep, TransactionStatus};
-use crate::settlement::{Choice, Covered, Declared, Standing, View};
+use crate::settlement::{Choice, Covered, Declared, DeclaredStanding, View};
 use crate::time::TimestampMs;
 
 /// Failures at which an interaction is disputed (AE-105).
@@ -162,7 +162,7 @@ impl Watching<'_> {
         covered: bool,
     ) -> Option<Finding> {
         let asked = self.view.sweep.transactions.get(&declared.tx_hash)?;
-        let refuted = matches!(declared.standing, Standing::Refuted(_))
+        let refuted = matches!(declared.standing, DeclaredStanding::Refuted(_))
             || refutations
                 .iter()
                 .any(|refuted| refuted.tx_hash == declared.tx_hash);

@@ -10,7 +10,7 @@
 use super::bound::{self, LateWatch, PaidTransfer};
 use super::claim::{self, Candidate, Due};
 use super::view::{TRANSFERS_QUOTED, View};
-use super::{Completion, Declared, Standing};
+use super::{Completion, Declared, DeclaredStanding};
 use crate::digest::Digest;
 use crate::event::{
     Claim, Event, Evidence, Final, Late, Reversed, Seen, SettlementEvent, TransactionNamed,
@@ -58,7 +58,7 @@ impl Aftermath {
     pub fn gone(&self) -> impl Iterator<Item = TxHash> + Clone {
         self.declared
             .iter()
-            .filter(|declared| matches!(declared.standing, Standing::Gone(_)))
+            .filter(|declared| matches!(declared.standing, DeclaredStanding::Gone(_)))
             .map(|declared| declared.tx_hash)
     }
 
@@ -118,7 +118,7 @@ impl Aftermath {
     /// Whether nothing can come of any transaction that did not pay.
     pub(crate) fn is_settled_otherwise(&self) -> bool {
         self.declared.iter().all(|declared| {
-            let is_refuted = matches!(declared.standing, Standing::Refuted(_));
+            let is_refuted = matches!(declared.standing, DeclaredStanding::Refuted(_));
             is_refuted || self.has_paid(declared.tx_hash) || self.is_late(declared.tx_hash)
         })
     }
@@ -131,7 +131,7 @@ impl Aftermath {
     fn stand(
         &mut self,
         tx_hash: TxHash,
-        next: impl FnOnce(Standing) -> Option<Standing>,
+        next: impl FnOnce(DeclaredStanding) -> Option<DeclaredStanding>,
     ) -> Result<(), &'static str> {
         let mut declared = self.declared.iter_mut();
         let declared = declared
@@ -147,27 +147,29 @@ impl Aftermath {
         for shown in evidence {
             let mut declared = self.declared.iter_mut();
             if let Some(declared) = declared.find(|known| known.tx_hash == shown.tx_hash) {
-                declared.standing = Standing::Seen(shown.block);
+                declared.standing = DeclaredStanding::Seen(shown.block);
             }
         }
     }
 
     pub(crate) fn seen(&mut self, seen: &Seen) -> Result<(), &'static str> {
         self.stand(seen.tx_hash, |standing| match standing {
-            Standing::Seen(block) if block == seen.block => None,
-            Standing::Unseen | Standing::Seen(_) | Standing::Gone(_) => {
-                Some(Standing::Seen(seen.block))
+            DeclaredStanding::Seen(block) if block == seen.block => None,
+            DeclaredStanding::Unseen | DeclaredStanding::Seen(_) | DeclaredStanding::Gone(_) => {
+                Some(DeclaredStanding::Seen(seen.block))
             }
-            Standing::Refuted(_) => None,
+            DeclaredStanding::Refuted(_) => None,
         })
     }
 
     pub(crate) fn unseen(&mut self, tx_hash: TxHash) -> Result<(), &'static str> {
         let is_bound = self.is_bound(tx_hash);
         self.stand(tx_hash, |standing| match standing {
-            Standing::Seen(block) if is_bound => Some(Standing::Gone(block)),
-            Standing::Seen(_) => Some(Standing::Unseen),
-            Standing::Unseen | Standing::Gone(_) | Standing::Refuted(_) => None,
+            DeclaredStanding::Seen(block) if is_bound => Some(DeclaredStanding::Gone(block)),
+            DeclaredStanding::Seen(_) => Some(DeclaredStanding::Unseen),
+            DeclaredStanding::Unseen | DeclaredStanding::Gone(_) | DeclaredStanding::Refuted(_) => {
+                None
+            }
         })
     }
 
@@ -274,9 +276,9 @@ impl<'a> Over<'a> {
 
     fn there(&self, declared: &Declared, mined: &MinedTransaction, events: &mut Vec<Event>) {
         let is_known = match declared.standing {
-            Standing::Seen(block) => block == mined.block,
-            Standing::Unseen | Standing::Gone(_) => false,
-            Standing::Refuted(_) => true,
+            DeclaredStanding::Seen(block) => block == mined.block,
+            DeclaredStanding::Unseen | DeclaredStanding::Gone(_) => false,
+            DeclaredStanding::Refuted(_) => true,
         };
         let tx_hash = declared.tx_hash;
         if !is_known {
@@ -302,9 +304,9 @@ impl<'a> Over<'a> {
             return;
         }
         let (block, is_new) = match declared.standing {
-            Standing::Seen(block) => (block, true),
-            Standing::Gone(block) => (block, false),
-            Standing::Unseen | Standing::Refuted(_) => return,
+            DeclaredStanding::Seen(block) => (block, true),
+            DeclaredStanding::Gone(block) => (block, false),
+            DeclaredStanding::Unseen | DeclaredStanding::Refuted(_) => return,
         };
         let depth = self.view.sweep.depth_of(&block);
         if depth == 0 {

@@ -3,7 +3,7 @@
 //!
 //! Source: ledger-contract.md section 5, settlement-watcher.md rules 22 to 24.
 
-use super::{Aftermath, Completion, Standing};
+use super::{Aftermath, Completion, DeclaredStanding};
 use crate::event::{Claim, Evidence, Late};
 use crate::evm::TxHash;
 use crate::observation::{Block, Transfer};
@@ -76,12 +76,12 @@ impl Aftermath {
 
     fn is_gone(&self, tx_hash: TxHash) -> bool {
         let declared = self.declared(tx_hash);
-        declared.is_some_and(|it| matches!(it.standing, Standing::Gone(_)))
+        declared.is_some_and(|it| matches!(it.standing, DeclaredStanding::Gone(_)))
     }
 
     fn is_there(&self, tx_hash: TxHash) -> bool {
         let declared = self.declared(tx_hash);
-        declared.is_some_and(|it| matches!(it.standing, Standing::Seen(_)))
+        declared.is_some_and(|it| matches!(it.standing, DeclaredStanding::Seen(_)))
     }
 
     /// Whether each of these transactions is in a block at or below the head.
@@ -92,8 +92,13 @@ impl Aftermath {
     ) -> bool {
         transactions.all(
             |tx_hash| match self.declared(tx_hash).map(|it| it.standing) {
-                Some(Standing::Seen(block)) => block.number <= head.number,
-                Some(Standing::Unseen | Standing::Gone(_) | Standing::Refuted(_)) | None => false,
+                Some(DeclaredStanding::Seen(block)) => block.number <= head.number,
+                Some(
+                    DeclaredStanding::Unseen
+                    | DeclaredStanding::Gone(_)
+                    | DeclaredStanding::Refuted(_),
+                )
+                | None => false,
             },
         )
     }

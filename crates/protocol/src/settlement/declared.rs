@@ -17,7 +17,7 @@ pub struct Declared {
     /// Position of that PAYMENT.
     pub payment: u64,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: DeclaredStanding,
     /// Which transaction.
     pub tx_hash: TxHash,
 }
@@ -25,7 +25,7 @@ pub struct Declared {
 /// How a declared transaction stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum Standing {
+pub enum DeclaredStanding {
     /// In no block yet.
     Unseen,
     /// In this block.

@@ -40,7 +40,7 @@ pub use aftermath::{Aftermath, late_of};
 pub use age::Since;
 pub use bill::{Bill, Context, Nonces};
 pub use bound::{LateWatch, PaidTransfer};
-pub use declared::{Completion, Declared, Standing};
+pub use declared::{Completion, Declared, DeclaredStanding};
 pub use fit::Fit;
 pub use watched::{Phase, Watched};
 

@@ -1,6 +1,6 @@
 //! What whoever follows the network has to know of a payment, whoever owes it.
 
-use super::{Aftermath, Declared, Standing};
+use super::{Aftermath, Declared, DeclaredStanding};
 use crate::evm::{BlockHash, EvmAddress, TxHash};
 use crate::observation::NetworkHead;
 use crate::time::TimestampMs;
@@ -44,7 +44,7 @@ impl<'a> Watched<'a> {
         let declared = self.declared.iter();
         declared
             .filter(move |it| {
-                is_recent.is_some_and(|it_is| it_is || it.standing != Standing::Unseen)
+                is_recent.is_some_and(|it_is| it_is || it.standing != DeclaredStanding::Unseen)
             })
             .map(|it| it.tx_hash)
     }
@@ -70,7 +70,7 @@ impl<'a> Watched<'a> {
         let head = heads.find(|head| head.network == self.network)?;
         let over = self.over();
         let is_open = |tx_hash| over.is_none_or(|aftermath| aftermath.may_be_late(tx_hash));
-        let is_below = |declared: &Declared| matches!(declared.standing, Standing::Seen(block) if block.number <= head.number);
+        let is_below = |declared: &Declared| matches!(declared.standing, DeclaredStanding::Seen(block) if block.number <= head.number);
         let mut declared = self.declared.iter();
         let is_asked = declared.any(|it| is_below(it) && is_open(it.tx_hash));
         is_asked.then_some((head.number, head.hash))

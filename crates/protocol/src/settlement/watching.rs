@@ -6,7 +6,7 @@
 use super::age::Age;
 use super::claim::Candidate;
 use super::view::View;
-use super::{Declared, Standing};
+use super::{Declared, DeclaredStanding};
 use crate::event::{Event, Refuted, RefutedCause, Seen, SettlementEvent, TransactionNamed};
 use crate::observation::{MinedTransaction, TransactionStatus};
 
@@ -26,9 +26,9 @@ impl View<'_> {
 
     fn seen(&self, declared: &Declared, mined: &MinedTransaction) -> Option<Event> {
         let known = match declared.standing {
-            Standing::Unseen | Standing::Gone(_) => false,
-            Standing::Seen(block) => block == mined.block,
-            Standing::Refuted(_) => true,
+            DeclaredStanding::Unseen | DeclaredStanding::Gone(_) => false,
+            DeclaredStanding::Seen(block) => block == mined.block,
+            DeclaredStanding::Refuted(_) => true,
         };
         (!known).then(|| {
             Event::Settlement(SettlementEvent::Seen(Seen {
@@ -41,7 +41,7 @@ impl View<'_> {
 
     /// A head below the block only lags; one that reached it shows a reorganisation.
     fn unseen(&self, declared: &Declared) -> Option<Event> {
-        let Standing::Seen(block) = declared.standing else {
+        let DeclaredStanding::Seen(block) = declared.standing else {
             return None;
         };
         (self.sweep.head.number >= block.number).then_some(Event::Settlement(
@@ -55,7 +55,7 @@ impl View<'_> {
     pub(crate) fn refutations(&self) -> impl Iterator<Item = Refuted> {
         self.declared
             .iter()
-            .filter(|declared| !matches!(declared.standing, Standing::Refuted(_)))
+            .filter(|declared| !matches!(declared.standing, DeclaredStanding::Refuted(_)))
             .filter_map(|declared| {
                 let mined = self
                     .mined(declared.tx_hash)
@@ -108,7 +108,7 @@ impl View<'_> {
     /// Whether nothing more can come of it: it is deep enough, and known to be old or not. What was
     /// refuted before stays so, whether or not a watcher that has just begun knows its age again.
     pub(crate) fn is_definite(&self, declared: &Declared, mined: &MinedTransaction) -> bool {
-        if matches!(declared.standing, Standing::Refuted(_)) {
+        if matches!(declared.standing, DeclaredStanding::Refuted(_)) {
             let depth = self.sweep.depth_of(&mined.block);
             return depth >= self.bill.network.confirmed_depth;
         }

@@ -17,7 +17,7 @@ use crate::metrics::HttpFigures;
 use crate::others;
 use crate::passing::Passing;
 use crate::presence::Presence;
-use crate::role::{Role, Seen, Standing};
+use crate::role::{Role, Seen, StandbyLog};
 use crate::start::blindness::BlindnessBound;
 use crate::start::log_check::LogCheck;
 use std::sync::Arc;
@@ -161,7 +161,7 @@ impl<C: Clock> Begun<C> {
             http: HttpFigures::default(),
             cards: cards(config, at.local_addr, &identity),
             passing: Passing::new(&identity.envelope_key, config.peers.clone(), &**entropy),
-            role: Role::Standby(Standing {
+            role: Role::Standby(StandbyLog {
                 store: self.store.clone(),
                 seen,
             }),

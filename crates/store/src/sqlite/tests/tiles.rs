@@ -1,7 +1,7 @@
 //! The tree in tiles: it grows with the rows, in one transaction with them.
 
 use tempfile::TempDir;
-use x811_eventlog::tile::{Content, TILE_WIDTH};
+use x811_eventlog::tile::{TILE_WIDTH, TileContent};
 use x811_eventlog::{Hash, InclusionProof, Node, Subtree, Tile, root_of};
 use x811_ledger::port::ReadModel;
 use x811_ledger::row::RowChange;
@@ -31,7 +31,7 @@ async fn every_tile_of_every_size_is_there() {
         grow(&read_model, size, next).await;
         size = next;
         for tile in Tile::all(size) {
-            let Content::Hashes(level) = tile.content else {
+            let TileContent::Hashes(level) = tile.content else {
                 continue;
             };
             let stored = read_model.hash_tile(level, tile.index).await.unwrap();
