@@ -28,7 +28,7 @@ use serde::Serialize;
 use x811_client::clock::{Clock as _, SystemClock};
 use x811_eventlog::{Hash, ReadError};
 use x811_ledger::audit::{self, Options, Outcome, audit_export, audit_store};
-use x811_store::{Backend, OpenError, SqliteReadModel};
+use x811_store::{Backend, OpenError, ReadRows};
 
 use crate::doctor::prefix::Prefix;
 use crate::exit::Exit;
@@ -229,7 +229,7 @@ pub(crate) async fn of_directory(
     options: impl Into<Options>,
 ) -> Result<audit::Report, Failure> {
     let store = open_store(directory).await?;
-    let rows = match SqliteReadModel::open_read_only(directory).await {
+    let rows = match ReadRows::open_read_only(directory).await {
         Ok(rows) => Some(rows),
         // Rows may be thrown away at any time; the log is what counts.
         Err(OpenError::NoLedger { .. }) => None,

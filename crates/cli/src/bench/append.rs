@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use x811_eventlog::{AppendError, Draft, Frontier, Head, Record};
 use x811_ledger::port::{Commit, LedgerStore as _, ReadModel as _};
 use x811_ledger::row::{RowChange, StreamRow};
-use x811_store::{Backend, Database, SqliteReadModel};
+use x811_store::{Backend, Database, ReadRows};
 
 use super::backends::{self, Backends, BenchPlace, SideBySide};
 use super::cpu::{Elapsed, Stopwatch, now};
@@ -154,7 +154,7 @@ struct Pair {
 /// A log with its rows, which follow it beside the commits as a ledger's do.
 struct BenchLog {
     store: Backend,
-    rows: Arc<SqliteReadModel>,
+    rows: Arc<ReadRows>,
     /// Rows on their way.
     writing: JoinSet<Result<(), AppendError>>,
     head: Head,
@@ -169,7 +169,7 @@ impl BenchLog {
     }
 
     async fn open_in(directory: &Path, database: Option<&Database>) -> Result<BenchLog, Failure> {
-        let rows = SqliteReadModel::open(directory).await.map_err(broken)?;
+        let rows = ReadRows::open(directory).await.map_err(broken)?;
         Ok(BenchLog {
             store: Backend::open(directory, database).await.map_err(broken)?,
             rows: Arc::new(rows),
