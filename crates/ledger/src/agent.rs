@@ -30,7 +30,7 @@ named! {
 
 named! {
     /// What a DID counts as at some moment: its status, and whether its time is over (AX-31).
-    pub enum Standing {
+    pub enum AgentStanding {
         /// It may act.
         Active = "active",
         /// It asked to be left out for a while.
@@ -206,13 +206,13 @@ impl Agent {
     }
 
     /// What it counts as at `at`.
-    pub fn standing(&self, at: TimestampMs) -> Standing {
+    pub fn standing(&self, at: TimestampMs) -> AgentStanding {
         let expired = self.expires_at_ms.is_some_and(|expires| at > expires);
         match self.status {
-            Status::Revoked => Standing::Revoked,
-            Status::Deactivated => Standing::Deactivated,
-            Status::Active if expired => Standing::Expired,
-            Status::Active => Standing::Active,
+            Status::Revoked => AgentStanding::Revoked,
+            Status::Deactivated => AgentStanding::Deactivated,
+            Status::Active if expired => AgentStanding::Expired,
+            Status::Active => AgentStanding::Active,
         }
     }
 

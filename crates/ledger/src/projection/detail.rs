@@ -12,7 +12,7 @@ use x811_protocol::event::Claim;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::interaction::{
-    Aftermath, Completion, Declared, Offer, Schedule, Settlement, Standing, State,
+    Aftermath, Completion, Declared, DeclaredStanding, Offer, Schedule, Settlement, State,
 };
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
@@ -167,10 +167,10 @@ impl Watched<'_> {
 impl Stands {
     fn of(declared: &Declared) -> Stands {
         let (standing, block) = match declared.standing {
-            Standing::Unseen => ("unseen", None),
-            Standing::Seen(block) => ("seen", Some(block.number)),
-            Standing::Refuted(block) => ("refuted", Some(block.number)),
-            Standing::Gone(block) => ("gone", Some(block.number)),
+            DeclaredStanding::Unseen => ("unseen", None),
+            DeclaredStanding::Seen(block) => ("seen", Some(block.number)),
+            DeclaredStanding::Refuted(block) => ("refuted", Some(block.number)),
+            DeclaredStanding::Gone(block) => ("gone", Some(block.number)),
         };
         Stands {
             block_number: block,

@@ -36,7 +36,7 @@ named! {
     /// How an agreement stands.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    pub enum Standing {
+    pub enum AgreementStanding {
         /// It is in force.
         Active = "active",
         /// One of the two revoked it.
@@ -85,7 +85,7 @@ pub struct State {
     /// The session that made the revision.
     pub session: SessionId,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: AgreementStanding,
     /// When the revision came into force.
     pub starts_at: TimestampMs,
     /// Hash of its terms.
@@ -202,8 +202,9 @@ pub fn derived(
     let Facts::Capability(CapabilityFacts::Revoke(revoke)) = facts else {
         return Err(Refusal::state("the message revokes nothing"));
     };
-    let active =
-        state.filter(|state| state.standing == Standing::Active && state.is_member(envelope.from));
+    let active = state.filter(|state| {
+        state.standing == AgreementStanding::Active && state.is_member(envelope.from)
+    });
     let active = active.ok_or_else(none_active)?;
     let other = if envelope.from == active.consumer {
         active.provider
@@ -250,7 +251,7 @@ impl Evolving<'_> {
             return Err(self.illegal("it does not name the terms before, or why it was made"));
         }
         if let Some(before) = &before {
-            let is_same = before.standing == Standing::Active
+            let is_same = before.standing == AgreementStanding::Active
                 && (before.consumer, before.provider) == (agreed.consumer, agreed.provider)
                 && (&before.capability, before.version) == (&agreed.capability, agreed.version);
             if !is_same {
@@ -285,7 +286,7 @@ impl Evolving<'_> {
             revision: agreed.revision,
             revisions,
             session: agreed.session,
-            standing: Standing::Active,
+            standing: AgreementStanding::Active,
             starts_at: agreed.starts_at_ms,
             terms_hash: agreed.terms_hash,
             version: agreed.version,
@@ -323,7 +324,7 @@ impl Evolving<'_> {
         }
         Ok(State {
             over: Some(self.recorded.position),
-            standing: Standing::Revoked,
+            standing: AgreementStanding::Revoked,
             ..state
         })
     }
@@ -341,7 +342,7 @@ impl Evolving<'_> {
         }
         Ok(State {
             over: Some(self.recorded.position),
-            standing: Standing::Ended,
+            standing: AgreementStanding::Ended,
             ..state
         })
     }
@@ -377,7 +378,7 @@ impl Machine for Agreement {
             (before, Event::Effect(Effect::Agreed(agreed))) => step.agreed(before, agreed),
             (None, _) => Err(step.illegal("an agreement begins with `agreed`")),
             (Some(state), Event::NoticeIssued(_)) => Ok(state),
-            (Some(state), _) if state.standing != Standing::Active => {
+            (Some(state), _) if state.standing != AgreementStanding::Active => {
                 Err(step.illegal("it is over"))
             }
             (Some(state), Event::Effect(Effect::Used(used))) => step.used(state, *used),
@@ -388,18 +389,18 @@ impl Machine for Agreement {
     }
 
     fn deadline(state: &State) -> Option<TimestampMs> {
-        (state.standing == Standing::Active).then(|| state.ends_at.saturating_sub_ms(1))
+        (state.standing == AgreementStanding::Active).then(|| state.ends_at.saturating_sub_ms(1))
     }
 
     fn expire(state: &State, _context: &(), _now: TimestampMs) -> Option<Event> {
-        (state.standing == Standing::Active).then_some(Event::Lapsed(Lapsed {
+        (state.standing == AgreementStanding::Active).then_some(Event::Lapsed(Lapsed {
             window: LapsedWindow::Agreement(AgreementWindow::Agreement),
             code: Code::AgreementEnded,
         }))
     }
 
     fn is_terminal(state: &State) -> bool {
-        state.standing != Standing::Active
+        state.standing != AgreementStanding::Active
     }
 }
 
@@ -419,7 +420,7 @@ impl SubjectMachine for Agreement {
     }
 
     fn open_between(state: &State) -> Option<(Did, Did)> {
-        (state.standing == Standing::Active).then_some((state.consumer, state.provider))
+        (state.standing == AgreementStanding::Active).then_some((state.consumer, state.provider))
     }
 
     fn told(_before: &State, event: &Event, _after: &State) -> Option<Told> {
