@@ -13,7 +13,7 @@ pub use links::{LinkVerifier, Linked};
 pub use verifier::{Break, Cause, ChainVerifier};
 
 /// Where a log ends. Knowing it is enough to go on writing or checking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Number of records; the position of the next one.
     pub size: u64,

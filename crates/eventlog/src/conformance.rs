@@ -54,8 +54,11 @@ pub trait Backend {
 #[macro_export]
 macro_rules! conformance_tests {
     ($run:path, $backend:expr) => {
+        $crate::conformance_tests! { @every $run, $backend }
+    };
+    (@every $($given:tt)*) => {
         $crate::conformance_tests! {
-            @each $run, $backend;
+            @each $($given)*;
             new_log_is_empty
             append_returns_the_head
             empty_batch_writes_nothing
@@ -72,10 +75,18 @@ macro_rules! conformance_tests {
             follow_wakes_every_follower
         }
     };
+    (@each of $backend:ident; $($promise:ident)+) => {
+        $($promise($backend).await;)+
+    };
     (@each $run:path, $backend:expr; $($promise:ident)+) => {$(
         #[test]
         fn $promise() {
             $run(async { $crate::conformance::$promise(&$backend).await });
         }
     )+};
+}
+
+/// Every promise of [`crate::EventLog`], one after the other: where a backend takes long to start.
+pub async fn every_promise<B: Backend>(backend: &B) {
+    crate::conformance_tests! { @every of backend }
 }

@@ -38,7 +38,7 @@ const INITIAL_STATE: [u32; 8] = [
 ];
 
 /// A SHA-256 value. Written as 64 lower-case hex digits (record.md section 1), but in C2SP formats.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash([u8; HASH_BYTES]);
 
 impl Hash {

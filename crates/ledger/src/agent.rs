@@ -10,54 +10,35 @@ use x811_protocol::event::{
 };
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::key::{AgentKey, Profile, PublicKey};
+use x811_protocol::named;
 use x811_protocol::time::TimestampMs;
 use x811_protocol::wallet::Wallet;
 
-/// Status of a DID as its stream says it (AX-31).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// In use.
-    Active,
-    /// May come back.
-    Deactivated,
-    /// Never comes back.
-    Revoked,
-}
-
-impl Status {
-    /// The word stored and shown.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Status::Active => "active",
-            Status::Deactivated => "deactivated",
-            Status::Revoked => "revoked",
-        }
+named! {
+    /// Status of a DID as its stream says it (AX-31).
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Status {
+        /// In use.
+        Active = "active",
+        /// May come back.
+        Deactivated = "deactivated",
+        /// Never comes back.
+        Revoked = "revoked",
     }
 }
 
-/// What a DID counts as at some moment: its status, and whether its time is over (AX-31).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AgentStanding {
-    /// It may act.
-    Active,
-    /// It asked to be left out for a while.
-    Deactivated,
-    /// It is active but past the expiry it registered.
-    Expired,
-    /// It never comes back.
-    Revoked,
-}
-
-impl AgentStanding {
-    /// The word shown.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AgentStanding::Active => "active",
-            AgentStanding::Deactivated => "deactivated",
-            AgentStanding::Expired => "expired",
-            AgentStanding::Revoked => "revoked",
-        }
+named! {
+    /// What a DID counts as at some moment: its status, and whether its time is over (AX-31).
+    pub enum AgentStanding {
+        /// It may act.
+        Active = "active",
+        /// It asked to be left out for a while.
+        Deactivated = "deactivated",
+        /// It is active but past the expiry it registered.
+        Expired = "expired",
+        /// It never comes back.
+        Revoked = "revoked",
     }
 }
 

@@ -2,6 +2,7 @@
 //! they led to, so that a repeat, today or in ten years, gets the first answer again.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use x811_eventlog::Record;
 use x811_protocol::capability::agreement::AgreementStanding;
 use x811_protocol::capability::{descriptor, session};
@@ -36,13 +37,12 @@ impl From<Subject> for AnsweredSubject {
 }
 
 /// The body of a 202 (ledger-contract.md section 6).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Accepted {
     /// The interaction; absent for messages that belong to none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub interaction_id: Option<InteractionId>,
     /// What the message is about; absent for messages about nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<AnsweredSubject>,
     /// The message.
     pub envelope_id: EnvelopeId,
@@ -51,16 +51,12 @@ pub struct Accepted {
     /// Record hash.
     pub record_hash: Digest,
     /// State the message led to; absent for messages that lead to none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'static str>,
     /// End of the window it opened.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_at_ms: Option<TimestampMs>,
     /// False where it is kept as evidence and moves nothing (machines.md section 5); absent elsewhere.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub counted: Option<bool>,
     /// Why it is not counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
 }
 

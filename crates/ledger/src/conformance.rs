@@ -97,8 +97,8 @@ pub trait CheckpointPlace {
 /// inside that future. Call it in a module of its own for each backend.
 #[macro_export]
 macro_rules! store_conformance_tests {
-    ($run:path, $places:expr) => {
-        $crate::conformance_tests! { $run, $places;
+    ($($given:tt)*) => {
+        $crate::conformance_tests! { $($given)*;
             a_commit_is_read_back_whole
             records_come_in_the_order_they_are_asked_for
             asking_for_nothing_finds_nothing
@@ -122,8 +122,8 @@ macro_rules! store_conformance_tests {
 /// [`store_conformance_tests!`](crate::store_conformance_tests) does.
 #[macro_export]
 macro_rules! rows_conformance_tests {
-    ($run:path, $places:expr) => {
-        $crate::conformance_tests! { $run, $places;
+    ($($given:tt)*) => {
+        $crate::conformance_tests! { $($given)*;
             rows_are_read_back_as_they_were
             interactions_come_in_order_of_id
             deliveries_come_by_recipient_in_order
@@ -138,8 +138,8 @@ macro_rules! rows_conformance_tests {
 /// [`store_conformance_tests!`](crate::store_conformance_tests) does.
 #[macro_export]
 macro_rules! checkpoint_conformance_tests {
-    ($run:path, $places:expr) => {
-        $crate::conformance_tests! { $run, $places;
+    ($($given:tt)*) => {
+        $crate::conformance_tests! { $($given)*;
             a_swap_needs_what_is_stored
             of_two_swaps_one_is_done
             a_checkpoint_survives_reopening
@@ -147,14 +147,27 @@ macro_rules! checkpoint_conformance_tests {
     };
 }
 
-/// One `#[test]` for each promise that is named; for the macros beside it.
+/// One `#[test]` for each promise that is named, or all of them in turn; for the macros beside it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_tests {
+    (@of $places:ident; $($promise:ident)+) => {
+        $($promise($places).await;)+
+    };
     ($run:path, $places:expr; $($promise:ident)+) => {$(
         #[test]
         fn $promise() {
             $run(async { $crate::conformance::$promise(&$places).await });
         }
     )+};
+}
+
+/// Every promise of [`LedgerStore`], one after the other: where a place takes long to make.
+pub async fn every_promise_of_a_store<P: Places<Place: StorePlace>>(places: &P) {
+    store_conformance_tests! { @of places }
+}
+
+/// The same of [`CheckpointStore`].
+pub async fn every_promise_of_a_checkpoint<P: Places<Place: CheckpointPlace>>(places: &P) {
+    checkpoint_conformance_tests! { @of places }
 }

@@ -13,8 +13,9 @@ pub(crate) mod session;
 pub(crate) use board::Board;
 pub(crate) use detail::Detail;
 
-use crate::row::{DeliveryRow, InteractionRow, RowChange, StreamRow, SubjectRow};
+use crate::row::{DeadlineKind, DeliveryRow, InteractionRow, RowChange, StreamRow, SubjectRow};
 use crate::world::{HeldMachine, Live, Touched, World, for_each_machine};
+use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -24,7 +25,9 @@ use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{EnvelopeAccepted, Event};
 use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::InteractionId;
+use x811_protocol::kernel::SubjectMachine;
 use x811_protocol::stream::Subject;
+use x811_protocol::time::TimestampMs;
 
 /// Most places of a record: in its stream, in the tree, in an inbox.
 const PLACES_EACH: usize = 3;
@@ -141,6 +144,27 @@ macro_rules! shown {
 }
 
 for_each_machine!(shown);
+
+/// The row of a subject in some state: by its name, its open window's end and kind, and what is shown besides.
+#[expect(clippy::expect_used, reason = "structs with string keys")]
+fn row_of<M: SubjectMachine>(
+    live: &Live<M::State>,
+    state: &str,
+    deadline: Option<(TimestampMs, DeadlineKind)>,
+    detail: impl Serialize,
+) -> SubjectRow {
+    SubjectRow {
+        subject: M::subject(M::id(&live.state)),
+        state: state.to_owned(),
+        members: M::members(&live.state),
+        deadline_at_ms: deadline.map(|(at, _)| at),
+        deadline_kind: deadline.map(|(_, kind)| kind),
+        opened_at_ms: live.opened_at,
+        updated_at_ms: live.updated_at,
+        last_position: live.last_position,
+        detail: serde_json::to_value(detail).expect("it holds strings, integers and objects only"),
+    }
+}
 
 /// Its row.
 pub(crate) fn subject_row(world: &World, subject: Subject) -> Option<SubjectRow> {

@@ -84,18 +84,29 @@ pub(crate) fn registry(
     }
 }
 
+/// Whether fewer than the limit are open; `which` says what the limit is on.
+fn room(open: u64, limit: u64, which: &str) -> Result<(), Refusal> {
+    if open < limit {
+        return Ok(());
+    }
+    let why = format!("{open} {which}, which is the limit");
+    Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS))
+}
+
 /// Open interactions, per initiator and per pair.
 fn opening(world: &World, limits: &Limits, from: Did, to: Did) -> Result<(), Refusal> {
     let open = world.agent(from).map_or(0, |agent| agent.open_requests);
-    if open >= limits.open_per_initiator {
-        let why = format!("{open} interactions of yours are open, which is the limit");
-        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
-    }
+    room(
+        open,
+        limits.open_per_initiator,
+        "interactions of yours are open",
+    )?;
     let open = world.open_between(from, to);
-    if open >= limits.open_per_pair {
-        let why = format!("{open} interactions with this provider are open, which is the limit");
-        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
-    }
+    room(
+        open,
+        limits.open_per_pair,
+        "interactions with this provider are open",
+    )?;
     Ok(())
 }
 
@@ -106,15 +117,17 @@ fn negotiating(world: &World, from: Did, to: Did) -> Result<(), Refusal> {
         return Ok(());
     };
     let open = world.contracts().open_by(from);
-    if open >= block.open_per_initiator {
-        let why = format!("{open} negotiations of yours are open, which is the limit");
-        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
-    }
+    room(
+        open,
+        block.open_per_initiator,
+        "negotiations of yours are open",
+    )?;
     let open = world.contracts().open_between(from, to);
-    if open >= block.open_per_pair {
-        let why = format!("{open} negotiations with this agent are open, which is the limit");
-        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
-    }
+    room(
+        open,
+        block.open_per_pair,
+        "negotiations with this agent are open",
+    )?;
     Ok(())
 }
 
@@ -142,15 +155,17 @@ pub(crate) fn sessions(world: &World, from: Did, to: Did, is_renewal: bool) -> R
         return Ok(());
     };
     let open = world.sessions().open_by(from);
-    if open >= block.open_sessions_per_initiator {
-        let why = format!("{open} sessions of yours are open, which is the limit");
-        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
-    }
+    room(
+        open,
+        block.open_sessions_per_initiator,
+        "sessions of yours are open",
+    )?;
     let open = world.sessions().open_between(from, to);
-    if open >= block.open_sessions_per_pair {
-        let why = format!("{open} sessions with this agent are open, which is the limit");
-        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
-    }
+    room(
+        open,
+        block.open_sessions_per_pair,
+        "sessions with this agent are open",
+    )?;
     let active = world.agreements().open_between(from, to) + open;
     if !is_renewal && active >= block.active_agreements_per_pair {
         let why = format!(

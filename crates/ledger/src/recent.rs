@@ -37,8 +37,8 @@ struct Restored<K, V> {
     counts: BTreeMap<u64, usize>,
 }
 
-impl<K: Hash + Ord + Clone, V: Clone> Recent<K, V> {
-    pub(crate) fn new() -> Self {
+impl<K: Ord, V> Default for Recent<K, V> {
+    fn default() -> Self {
         Recent {
             values: OrdMap::new(),
             buckets: OrdMap::new(),
@@ -46,18 +46,20 @@ impl<K: Hash + Ord + Clone, V: Clone> Recent<K, V> {
             kept_from: 0,
         }
     }
+}
 
+impl<K: Hash + Ord + Clone, V: Clone> Recent<K, V> {
     /// Holds nothing, whatever is put in.
     pub(crate) fn never() -> Self {
         Recent {
             kept_from: NEVER,
-            ..Recent::new()
+            ..Recent::default()
         }
     }
 
     /// What [`Recent::entries`] gave: keys with the numbers of their buckets.
     pub(crate) fn from_entries(entries: Vec<(K, V, u64)>) -> Self {
-        let mut recent = Recent::new();
+        let mut recent = Recent::default();
         if entries.is_empty() {
             return recent;
         }
@@ -139,14 +141,16 @@ pub(crate) struct Tally<K: Hash + Eq + Clone> {
     buckets: OrdMap<u64, HashMap<K, u64>>,
 }
 
-impl<K: Hash + Eq + Clone> Tally<K> {
-    pub(crate) fn new() -> Self {
+impl<K: Hash + Eq + Clone> Default for Tally<K> {
+    fn default() -> Self {
         Tally {
             counts: HashMap::new(),
             buckets: OrdMap::new(),
         }
     }
+}
 
+impl<K: Hash + Eq + Clone> Tally<K> {
     pub(crate) fn count(&self, key: &K) -> u64 {
         self.counts.get(key).copied().unwrap_or(0)
     }
@@ -192,7 +196,7 @@ mod tests {
 
     #[test]
     fn forgets_whole_buckets_only() {
-        let mut recent = Recent::new();
+        let mut recent = Recent::default();
         recent.insert("a", 1, TimestampMs::new(59_999));
         recent.insert("b", 2, TimestampMs::new(60_000));
         recent.forget(TimestampMs::new(60_000));
@@ -208,7 +212,7 @@ mod tests {
 
     #[test]
     fn tallies_fall_bucket_by_bucket_and_leave_nothing_behind() {
-        let mut tally = Tally::new();
+        let mut tally = Tally::default();
         for (key, at_ms) in [("a", 0), ("a", 59_999), ("a", 60_000), ("b", 60_000)] {
             tally.add(key, TimestampMs::new(at_ms));
         }

@@ -9,6 +9,7 @@ use x811_protocol::did::Did;
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::named;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::TrustCounters;
@@ -86,23 +87,15 @@ pub struct SubjectRow<D = Value> {
     pub detail: D,
 }
 
-/// Whether downtime of the ledger moves a deadline (machines.md section 3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DeadlineKind {
-    /// It does: the window is the ledger's.
-    Ledger,
-    /// It does not: a party signed it.
-    Signed,
-}
-
-impl DeadlineKind {
-    /// As rows and answers write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            DeadlineKind::Ledger => "ledger",
-            DeadlineKind::Signed => "signed",
-        }
+named! {
+    /// Whether downtime of the ledger moves a deadline (machines.md section 3).
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum DeadlineKind {
+        /// It does: the window is the ledger's.
+        Ledger = "ledger",
+        /// It does not: a party signed it.
+        Signed = "signed",
     }
 }
 

@@ -5,34 +5,26 @@
 use serde::{Deserialize, Serialize};
 use x811_protocol::event::{Event, SettlementEvent};
 use x811_protocol::evm::TxHash;
+use x811_protocol::named;
 
-/// What became of a payment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// Nothing is confirmed.
-    #[default]
-    None,
-    /// It is confirmed, and nothing was taken back since.
-    Paid,
-    /// A transaction that paid is in no block any more.
-    Reversed,
-    /// Every transaction that was is back: paid again.
-    Returned,
+named! {
+    /// What became of a payment.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Standing {
+        /// Nothing is confirmed.
+        #[default]
+        None = "none",
+        /// It is confirmed, and nothing was taken back since.
+        Paid = "paid",
+        /// A transaction that paid is in no block any more.
+        Reversed = "reversed",
+        /// Every transaction that was is back: paid again.
+        Returned = "returned",
+    }
 }
 
 impl Standing {
-    /// The standing as the signed end spells it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Standing::None => "none",
-            Standing::Paid => "paid",
-            Standing::Reversed => "reversed",
-            Standing::Returned => "returned",
-        }
-    }
-
     /// Whether the payment stands.
     #[must_use]
     pub fn is_paid(self) -> bool {

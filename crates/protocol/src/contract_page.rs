@@ -12,6 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 use crate::canonical::members_to_canonical;
 use crate::did::Did;
@@ -68,6 +69,7 @@ impl PageAction {
 }
 
 /// One entry of the history (XN-5).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageEntry {
@@ -76,10 +78,8 @@ pub struct PageEntry {
     /// Who did it.
     pub agent: Did,
     /// The terms, of an offer and of a counter alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub terms: Option<Map<String, Value>>,
     /// What the agent wrote beside it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// When the ledger recorded it.
     #[serde(with = "moment")]

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use uuid::{Builder, Uuid, Variant};
 
 use crate::spelled::{Spelled, from_text, written_as_spelled};
+use crate::stream::Subject;
 
 /// The id of one envelope, unique for ever (AE-70, ledger-contract.md section 3).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,9 +111,13 @@ macro_rules! lower_case_text {
     };
 }
 
-/// The id of a subject: the envelope id of the message that opened it, read by its own name.
+/// The id of a subject: the envelope id of the message that opened it, or the id of what did, read by its own
+/// name.
 macro_rules! subject_id {
-    ($(#[$about:meta])* $id:ident { $(#[$about_opening:meta])* $opening:ident }) => {
+    (
+        $(#[$about:meta])*
+        $id:ident of $subject:ident, from $opener:ty { $(#[$about_opening:meta])* $opening:ident }
+    ) => {
         $(#[$about])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $id(EnvelopeId);
@@ -140,34 +145,40 @@ macro_rules! subject_id {
             }
         }
 
+        impl From<$opener> for $id {
+            fn from(opener: $opener) -> $id {
+                $id(opener.into())
+            }
+        }
+
+        impl From<$id> for EnvelopeId {
+            fn from(id: $id) -> EnvelopeId {
+                id.0
+            }
+        }
+
+        impl From<$id> for Subject {
+            fn from(id: $id) -> Subject {
+                Subject::$subject(id)
+            }
+        }
+
         lower_case_text!($id, opened_by => opened_by.0);
     };
 }
 
 subject_id! {
     /// The id of an interaction: the envelope id of its REQUEST (AX-1).
-    InteractionId {
+    InteractionId of Interaction, from EnvelopeId {
         /// The envelope id of the REQUEST that opened the interaction.
         request_id
-    }
-}
-
-impl From<EnvelopeId> for InteractionId {
-    fn from(request_id: EnvelopeId) -> InteractionId {
-        InteractionId(request_id)
-    }
-}
-
-impl From<InteractionId> for EnvelopeId {
-    fn from(id: InteractionId) -> EnvelopeId {
-        id.0
     }
 }
 
 subject_id! {
     /// The id of a contract's negotiation: the envelope id of its first offer (machines.md section 2).
     /// Records and streams write it as it is, payloads, answers and URLs as `neg-<uuid>`.
-    ContractId {
+    ContractId of Contract, from EnvelopeId {
         /// The envelope id of the offer that opened it.
         offer_id
     }
@@ -193,52 +204,28 @@ impl ContractId {
     }
 }
 
-impl From<EnvelopeId> for ContractId {
-    fn from(offer_id: EnvelopeId) -> ContractId {
-        ContractId(offer_id)
-    }
-}
-
 subject_id! {
     /// The id of an agreement: the envelope id of the capability request whose session made its first
     /// revision (machines.md section 2).
-    AgreementId {
+    AgreementId of Agreement, from SessionId {
         /// The envelope id of that request.
         request_id
     }
 }
 
-impl From<SessionId> for AgreementId {
-    fn from(first: SessionId) -> AgreementId {
-        AgreementId(first.0)
-    }
-}
-
 subject_id! {
     /// The id of a session about a capability: the envelope id of its request (machines.md section 2).
-    SessionId {
+    SessionId of Session, from EnvelopeId {
         /// The envelope id of the request that opened it.
         request_id
     }
 }
 
-impl From<EnvelopeId> for SessionId {
-    fn from(request_id: EnvelopeId) -> SessionId {
-        SessionId(request_id)
-    }
-}
-
 subject_id! {
     /// The id of a round: the envelope id of its proposal (machines.md section 2).
-    RoundId {
+    RoundId of Round, from EnvelopeId {
         /// The envelope id of the proposal that opened it.
         proposal_id
-    }
-}
-
-impl From<EnvelopeId> for RoundId {
-    fn from(proposal_id: EnvelopeId) -> RoundId {
-        RoundId(proposal_id)
     }
 }
 

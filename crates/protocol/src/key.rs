@@ -217,32 +217,16 @@ impl FromStr for KeyId {
     }
 }
 
-/// What a key signs (AX-23). Set per key and never tried silently.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Profile {
-    /// The SHA-256 digest of the canonical bytes: AEEP v0.1.0, the default.
-    #[default]
-    Digest,
-    /// The canonical bytes themselves: AEEP v0.2.1 and the upstream code.
-    Direct,
-}
-
-impl Profile {
-    /// `digest` or `direct`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Profile::Digest => "digest",
-            Profile::Direct => "direct",
-        }
-    }
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+named! {
+    /// What a key signs (AX-23). Set per key and never tried silently.
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Profile {
+        /// The SHA-256 digest of the canonical bytes: AEEP v0.1.0, the default.
+        #[default]
+        Digest = "digest",
+        /// The canonical bytes themselves: AEEP v0.2.1 and the upstream code.
+        Direct = "direct",
     }
 }
 

@@ -7,6 +7,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | [`json`], [`canonical`], [`digest`] | strict reading, RFC 8785 writing, SHA-256 |
+//! | [`named!`] | enums with a text for each variant |
 //! | [`did`], [`id`], [`key`], [`signature`], [`time`], [`money`], [`evm`] | the small words |
 //! | [`code`], [`refusal`] | every way to say no |
 //! | [`document`], [`wallet`], [`authorization`] | who an agent is, which accounts are its own, what a transfer is for |
@@ -20,6 +21,9 @@
 //! | [`settlement`] | what pays, whoever owes it |
 //! | [`settlement_view`] | where an interaction's money is, read off its records |
 //! | [`trust`] | what agents earn by how their interactions end |
+
+#[macro_use]
+mod named;
 
 pub mod authorization;
 pub mod canonical;
@@ -58,4 +62,5 @@ pub mod stream;
 pub mod time;
 pub mod trace;
 pub mod trust;
+mod turns;
 pub mod wallet;

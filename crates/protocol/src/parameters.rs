@@ -4,10 +4,12 @@
 //! Source: record.md section 2; defaults from AE-98, AE-104, ledger-contract.md sections 3 and 5.
 
 mod capabilities;
+mod edition;
 mod rounds;
 
-pub use capabilities::{Capabilities, CapabilityRules, Exclusion};
-pub use rounds::{Anomalies, CycleRule, Edition, LeaderPolicy, Leaders, Rounds};
+pub use capabilities::{Capabilities, Exclusion};
+pub use edition::Edition;
+pub use rounds::{Anomalies, CycleRule, LeaderPolicy, Leaders, Rounds};
 
 use crate::evm::{ChainId, EvmAddress};
 use crate::money::MicroUsdc;

@@ -126,15 +126,6 @@ impl Subject {
         }
     }
 
-    /// Whose descriptor it is, if it is one.
-    pub const fn descriptor(self) -> Option<Did> {
-        if let Subject::Descriptor(did) = self {
-            Some(did)
-        } else {
-            None
-        }
-    }
-
     /// The session, if it is one.
     pub const fn session(self) -> Option<SessionId> {
         if let Subject::Session(id) = self {
@@ -147,15 +138,6 @@ impl Subject {
     /// The agreement, if it is one.
     pub const fn agreement(self) -> Option<AgreementId> {
         if let Subject::Agreement(id) = self {
-            Some(id)
-        } else {
-            None
-        }
-    }
-
-    /// The round, if it is one.
-    pub const fn round(self) -> Option<RoundId> {
-        if let Subject::Round(id) = self {
             Some(id)
         } else {
             None
@@ -187,36 +169,6 @@ impl FromStr for Subject {
             None | Some(_) => None,
         };
         subject.ok_or_else(|| UnknownStream(text.to_owned()))
-    }
-}
-
-impl From<InteractionId> for Subject {
-    fn from(id: InteractionId) -> Subject {
-        Subject::Interaction(id)
-    }
-}
-
-impl From<ContractId> for Subject {
-    fn from(id: ContractId) -> Subject {
-        Subject::Contract(id)
-    }
-}
-
-impl From<SessionId> for Subject {
-    fn from(id: SessionId) -> Subject {
-        Subject::Session(id)
-    }
-}
-
-impl From<AgreementId> for Subject {
-    fn from(id: AgreementId) -> Subject {
-        Subject::Agreement(id)
-    }
-}
-
-impl From<RoundId> for Subject {
-    fn from(id: RoundId) -> Subject {
-        Subject::Round(id)
     }
 }
 

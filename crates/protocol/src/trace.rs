@@ -43,69 +43,47 @@ const BEGINNING_BYTES: usize = 512;
 /// The longest terms that stand in a node, in bytes of their RFC 8785 form (CX-45).
 const MOST_TERMS_BYTES: usize = 1_200;
 
-/// What was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
-    /// A decision was put to participants.
-    Propose,
-    /// A vote that was counted.
-    Vote,
-    /// Up to 100 votes that were counted.
-    Votes,
-    /// The outcome, commit or abort.
-    Commit,
-    /// Humans were asked.
-    Escalate,
-    /// What a human decided.
-    HumanDecision,
-    /// A session is over.
-    SessionClose,
-    /// Both have signed an agreement.
-    AgreementCreate,
-    /// One has taken it back.
-    AgreementRevoke,
-    /// Both have signed other terms for it.
-    Renegotiate,
-    /// First terms of a contract.
-    ContractOffer,
-    /// Other terms.
-    ContractCounter,
-    /// The last terms were accepted.
-    ContractAccept,
-    /// They were rejected.
-    ContractReject,
-    /// They were taken back.
-    ContractWithdraw,
-    /// A window of the contract passed.
-    ContractLapse,
-    /// A REQUEST named the contract.
-    ContractEngage,
+named! {
+    /// What was done: `exec_act`.
+    pub enum Act {
+        /// A decision was put to participants.
+        Propose = "consensus_propose",
+        /// A vote that was counted.
+        Vote = "consensus_vote",
+        /// Up to 100 votes that were counted.
+        Votes = "consensus_votes",
+        /// The outcome, commit or abort.
+        Commit = "consensus_commit",
+        /// Humans were asked.
+        Escalate = "consensus_escalate",
+        /// What a human decided.
+        HumanDecision = "consensus_human_decision",
+        /// A session is over.
+        SessionClose = "capability_negotiation_close",
+        /// Both have signed an agreement.
+        AgreementCreate = "capability_agreement_create",
+        /// One has taken it back.
+        AgreementRevoke = "capability_agreement_revoke",
+        /// Both have signed other terms for it.
+        Renegotiate = "capability_renegotiate",
+        /// First terms of a contract.
+        ContractOffer = "contract_offer",
+        /// Other terms.
+        ContractCounter = "contract_counter",
+        /// The last terms were accepted.
+        ContractAccept = "contract_accept",
+        /// They were rejected.
+        ContractReject = "contract_reject",
+        /// They were taken back.
+        ContractWithdraw = "contract_withdraw",
+        /// A window of the contract passed.
+        ContractLapse = "contract_lapse",
+        /// A REQUEST named the contract.
+        ContractEngage = "contract_engage",
+    }
 }
 
 impl Act {
-    /// `exec_act`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Act::Propose => "consensus_propose",
-            Act::Vote => "consensus_vote",
-            Act::Votes => "consensus_votes",
-            Act::Commit => "consensus_commit",
-            Act::Escalate => "consensus_escalate",
-            Act::HumanDecision => "consensus_human_decision",
-            Act::SessionClose => "capability_negotiation_close",
-            Act::AgreementCreate => "capability_agreement_create",
-            Act::AgreementRevoke => "capability_agreement_revoke",
-            Act::Renegotiate => "capability_renegotiate",
-            Act::ContractOffer => "contract_offer",
-            Act::ContractCounter => "contract_counter",
-            Act::ContractAccept => "contract_accept",
-            Act::ContractReject => "contract_reject",
-            Act::ContractWithdraw => "contract_withdraw",
-            Act::ContractLapse => "contract_lapse",
-            Act::ContractEngage => "contract_engage",
-        }
-    }
-
     /// The member of `ect_ext` that holds what a node says (CX-44; `contract` is a name of our own).
     pub const fn area(self) -> &'static str {
         match self {
@@ -149,7 +127,7 @@ pub struct Recorded<'a> {
 /// One node of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// What was done.
+    /// What was done: `exec_act`.
     pub act: Act,
     /// Its id: a UUIDv8 of its record's hash.
     pub jti: Uuid,

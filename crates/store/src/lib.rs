@@ -47,6 +47,7 @@
 //! A commit is one SQLite transaction with `synchronous=FULL`: when it is answered, the WAL is on
 //! the disk. The read model uses `NORMAL`, for it can be rebuilt.
 
+mod asking;
 mod backend;
 mod checkpoint;
 mod checkpoints;
@@ -57,6 +58,7 @@ mod log_url;
 mod postgres;
 mod purpose;
 mod snapshots;
+mod sole;
 mod sqlite;
 
 pub use backend::{Backend, Database};

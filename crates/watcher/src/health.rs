@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use x811_protocol::evm::TxHash;
+use x811_protocol::named;
 use x811_protocol::observation::Block;
 
 /// How a network is watched.
@@ -69,40 +70,19 @@ pub struct EndpointHealth {
     pub disagreements: u64,
 }
 
-/// Whether an endpoint can be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndpointState {
-    /// Not asked yet.
-    Unknown,
-    /// It answers, and its head is not behind the others.
-    Good,
-    /// It answers, but its head is behind: what it does not have proves nothing.
-    Lagging,
-    /// It gives no usable answer.
-    Failing,
-    /// It serves another chain, or no USDC where it should be.
-    Misfit,
-}
-
-impl EndpointState {
-    /// Every state.
-    pub const ALL: [EndpointState; 5] = [
-        EndpointState::Unknown,
-        EndpointState::Good,
-        EndpointState::Lagging,
-        EndpointState::Failing,
-        EndpointState::Misfit,
-    ];
-
-    /// The state as one word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EndpointState::Unknown => "unknown",
-            EndpointState::Good => "good",
-            EndpointState::Lagging => "lagging",
-            EndpointState::Failing => "failing",
-            EndpointState::Misfit => "misfit",
-        }
+named! {
+    /// Whether an endpoint can be used.
+    pub enum EndpointState {
+        /// Not asked yet.
+        Unknown = "unknown",
+        /// It answers, and its head is not behind the others.
+        Good = "good",
+        /// It answers, but its head is behind: what it does not have proves nothing.
+        Lagging = "lagging",
+        /// It gives no usable answer.
+        Failing = "failing",
+        /// It serves another chain, or no USDC where it should be.
+        Misfit = "misfit",
     }
 }
 

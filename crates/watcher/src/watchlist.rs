@@ -46,7 +46,7 @@ type BlockPlace = (u64, TxHash);
 const LAST: TxHash = TxHash::from_bytes([0xff; 32]);
 
 /// Every watched transaction.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Watchlist {
     confirmed_depth: u64,
     /// Endpoints that must agree before a transaction counts.
@@ -116,17 +116,7 @@ impl Watchlist {
         Watchlist {
             confirmed_depth,
             quorum,
-            watched: OrdSet::new(),
-            standings: BTreeMap::new(),
-            found: BTreeSet::new(),
-            shallow: BTreeSet::new(),
-            hindrances: BTreeMap::new(),
-            open: BTreeSet::new(),
-            changed: BTreeSet::new(),
-            lost: BTreeSet::new(),
-            unheard: BTreeSet::new(),
-            again: Again::default(),
-            reached: Reached::default(),
+            ..Watchlist::default()
         }
     }
 

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use x811_ledger::audit::{Finding, ListedInteraction, ListedPayment, Listing, Report, Totals};
+use x811_ledger::audit::{Finding, ListedInteraction, Listing, Payment, Report, Totals};
 use x811_protocol::event::Level;
 use x811_protocol::settlement_view::ProviderPaid;
 
@@ -148,7 +148,7 @@ fn interaction(one: &ListedInteraction) -> [String; 17] {
     ]
 }
 
-fn payment(one: &ListedPayment) -> [String; 8] {
+fn payment(one: &Payment) -> [String; 8] {
     [
         one.position.to_string(),
         one.interaction.to_string(),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use x811_ledger::audit::{HashReport, Options, hash_export, hash_store};
+use x811_ledger::export::Scope;
 
 use super::bar::Bar;
 use super::summary::Check;
@@ -57,10 +58,8 @@ impl Report for Hashed {
         let mut figures = Vec::new();
         figures.extend(report.ledger.clone().map(|did| ("ledger", did)));
         figures.extend(trust::key(&report.trust).map(|key| ("key", key)));
-        let interaction = report.interaction.map(|id| ("interaction", id.to_string()));
-        let contract = report.contract.map(|id| ("contract", id.to_public()));
-        let descriptor = report.descriptor.map(|did| ("descriptor", did.to_string()));
-        figures.extend(interaction.or(contract).or(descriptor));
+        let subject = report.scope.and_then(Scope::subject);
+        figures.extend(subject.map(|subject| (subject.kind(), subject.public_id())));
         figures.extend([
             ("records", report.records.to_string()),
             ("head", report.head.to_string()),

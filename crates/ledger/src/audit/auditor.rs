@@ -61,7 +61,7 @@ const RULES_CHANGED: &[u8] = b"rules_changed";
 ///
 /// Memory grows with the number of envelopes (their ids, for uniqueness) and interactions (their
 /// rows, for comparison), some hundred bytes each.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Auditor {
     pub(super) chain: ChainVerifier,
     pub(super) links: Links,
@@ -133,65 +133,10 @@ pub struct Auditor {
     pub(super) expected_head_position: Option<u64>,
 }
 
-impl Default for Auditor {
-    fn default() -> Self {
-        Auditor::new()
-    }
-}
-
 impl Auditor {
     /// Before the first record.
     pub fn new() -> Auditor {
-        Auditor {
-            chain: ChainVerifier::new(),
-            links: Links::default(),
-            frontier: Frontier::new(),
-            last_hash: Hash::ZERO,
-            replay: Replay::new(),
-            used: Used::default(),
-            rows: Rows::default(),
-            agents: AgentRows::default(),
-            erased: Erased::default(),
-            extract: None,
-            prefix: Prefix::default(),
-            last_at_ms: 0,
-            checkpoints: Vec::new(),
-            pace: Pace::default(),
-            downtimes: Downtimes::default(),
-            away: Away::default(),
-            trusting: Trusting::default(),
-            findings: Findings::default(),
-            envelopes: 0,
-            signatures_valid: 0,
-            facts: FactCounts::default(),
-            wallets: FactCounts::default(),
-            erasures: FactCounts::default(),
-            state_roots: FactCounts::default(),
-            not_re_decided: 0,
-            turns: Turns::default(),
-            effects: Effects::default(),
-            schemas: Schemas::default(),
-            owing: Owing::default(),
-            rules_are_unknown: false,
-            opened_unknown: None,
-            observations: Observations::default(),
-            payments: Payments::default(),
-            parameters: ParametersSeen::default(),
-            stories: Stories::default(),
-            heads: Heads::default(),
-            seen_transfers: SeenTransfers::default(),
-            remarks: Remarks::default(),
-            transfers: TransferCounts::default(),
-            evidence: None,
-            draws: Vec::new(),
-            unknown: BTreeSet::new(),
-            states: Default::default(),
-            accounts: None,
-            noted: None,
-            noted_held: None,
-            expected_head: None,
-            expected_head_position: None,
-        }
+        Auditor::default()
     }
 
     /// Before the first record of a bundle of `subject`, or of one that does not say which.
@@ -313,9 +258,8 @@ impl Auditor {
                 } else {
                     let broken = self.chain.push_unreadable(hash, error);
                     let spot = Spot {
-                        position: broken.position,
                         line,
-                        stream: None,
+                        ..Spot::at(broken.position)
                     };
                     self.links.take(&spot, vec![broken], &mut self.findings);
                 }
@@ -629,9 +573,8 @@ impl Auditor {
             return extract.end(None);
         }
         Spot {
-            position: self.size().saturating_sub(1),
             line: self.links.last().and_then(|last| last.line),
-            stream: None,
+            ..Spot::at(self.size().saturating_sub(1))
         }
     }
 }

@@ -230,11 +230,7 @@ impl<'a> Comparison<'a> {
             return;
         }
         let (applied_size, size) = (self.applied_size, self.size);
-        let spot = Spot {
-            position: size,
-            line: None,
-            stream: None,
-        };
+        let spot = Spot::at(size);
         let sentence = format!(
             "the rows reflect {applied_size} records and the log has {size}: it was cut off, or \
              restored from an older copy"

@@ -213,11 +213,7 @@ mod tests {
             last: 4,
         };
         let (mut findings, position) = (Findings::default(), 9);
-        let spot = Spot {
-            position,
-            line: None,
-            stream: None,
-        };
+        let spot = Spot::at(position);
         effects.check(&spot, stream, event, is_extract, &mut findings);
         findings.list().len()
     }

@@ -315,9 +315,8 @@ impl Extract {
     pub(super) fn beyond(&self, line: Option<u64>) -> Spot {
         let last = self.last.as_ref();
         Spot {
-            position: last.map_or(0, |last| last.spot.position + 1),
             line,
-            stream: None,
+            ..Spot::at(last.map_or(0, |last| last.spot.position + 1))
         }
     }
 
@@ -325,9 +324,8 @@ impl Extract {
     pub(super) fn end(&self, line: Option<u64>) -> Spot {
         let last = self.last.as_ref();
         Spot {
-            position: last.map_or(0, |last| last.spot.position),
             line: line.or(last.and_then(|last| last.spot.line)),
-            stream: None,
+            ..Spot::at(last.map_or(0, |last| last.spot.position))
         }
     }
 
@@ -475,9 +473,8 @@ impl Extract {
             && !self.streams.contains_key(&Stream::Of(subject).to_string())
         {
             let spot = Spot {
-                position: 0,
                 line: Some(1),
-                stream: None,
+                ..Spot::at(0)
             };
             let (kind, id) = (subject.kind(), subject.public_id());
             let sentence = format!("there is no record of the {kind} {id} here");

@@ -4,86 +4,90 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use x811_eventlog::Record;
+use x811_protocol::named;
 
 use super::unchecked::{Counts, Unchecked};
 
-/// What is wrong. Closed, so that whoever reads a report can name them all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// The export is not in its format.
-    FormatBroken,
-    /// Header and position 0 say different things.
-    HeaderDiffers,
-    /// Stored bytes are not those that were written.
-    BytesChanged,
-    /// Records are not there.
-    Missing,
-    /// A record stands behind one that follows it.
-    Reordered,
-    /// A position is there twice.
-    Duplicated,
-    /// A record is older than the one before.
-    TimeRanBack,
-    /// A stream has a gap.
-    StreamGap,
-    /// The event's type or a member is unknown, or a value is out of shape.
-    Unreadable,
-    /// The machines' rules do not allow the record where it stands.
-    StateDiffers,
-    /// The signature is not by the key that the record names.
-    SignatureInvalid,
-    /// The key was not the sender's at that position.
-    KeyNotTheSenders,
-    /// The body is not the one that was signed.
-    BodyChanged,
-    /// The body is there, though a record says that it was erased.
-    BodyNotErased,
-    /// The record's envelope members are not those of the body.
-    EnvelopeDiffers,
-    /// The record's facts are not those of the body.
-    FactsDiffer,
-    /// A proof inside the record does not hold.
-    ProofInvalid,
-    /// An envelope id was accepted twice.
-    EnvelopeUsedTwice,
-    /// A nonce was accepted twice within its window.
-    NonceUsedTwice,
-    /// An idempotency key opened two interactions.
-    IdempotencyKeyUsedTwice,
-    /// A transfer paid twice.
-    TransferUsedTwice,
-    /// A payment is confirmed without what shows it.
-    NoEvidence,
-    /// Two records cannot both be true of the network.
-    Contradicts,
-    /// The network says otherwise of a payment than the record.
-    EvidenceDiffers,
-    /// Deciding again gives something else.
-    ReDecisionDiffers,
-    /// The stored tree is not the one over these records.
-    TreeDiffers,
-    /// The log does not hold the head that was expected.
-    HeadDiffers,
-    /// The trailer names another end.
-    TrailerDiffers,
-    /// A checkpoint is not signed by the ledger, or cannot be read.
-    CheckpointInvalid,
-    /// A checkpoint was signed over other records.
-    CheckpointDiffers,
-    /// The auditor's policy does not hold a checkpoint for good.
-    CheckpointNotTrusted,
-    /// The keys statement is not by the checkpoint key in force, or not of these records.
-    KeysDiffer,
-    /// A record is not under the checkpoint by its path.
-    NotIncluded,
-    /// The ledger signed another end of a stream, or did not sign it.
-    StreamEndDiffers,
-    /// A record or an end that the bundle's interaction does not rest on.
-    Foreign,
-    /// A row for readers is not what the log says.
-    ReadModelDiffers,
+named! {
+    /// What is wrong. Closed, so that whoever reads a report can name them all.
+    #[derive(Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Cause {
+        /// The export is not in its format.
+        FormatBroken = "format broken",
+        /// Header and position 0 say different things.
+        HeaderDiffers = "header differs",
+        /// Stored bytes are not those that were written.
+        BytesChanged = "bytes changed",
+        /// Records are not there.
+        Missing = "missing",
+        /// A record stands behind one that follows it.
+        Reordered = "reordered",
+        /// A position is there twice.
+        Duplicated = "duplicated",
+        /// A record is older than the one before.
+        TimeRanBack = "time ran back",
+        /// A stream has a gap.
+        StreamGap = "stream gap",
+        /// The event's type or a member is unknown, or a value is out of shape.
+        Unreadable = "unreadable event",
+        /// The machines' rules do not allow the record where it stands.
+        StateDiffers = "state differs",
+        /// The signature is not by the key that the record names.
+        SignatureInvalid = "signature invalid",
+        /// The key was not the sender's at that position.
+        KeyNotTheSenders = "key not the sender's",
+        /// The body is not the one that was signed.
+        BodyChanged = "body changed",
+        /// The body is there, though a record says that it was erased.
+        BodyNotErased = "body not erased",
+        /// The record's envelope members are not those of the body.
+        EnvelopeDiffers = "envelope differs",
+        /// The record's facts are not those of the body.
+        FactsDiffer = "facts differ",
+        /// A proof inside the record does not hold.
+        ProofInvalid = "proof invalid",
+        /// An envelope id was accepted twice.
+        EnvelopeUsedTwice = "envelope used twice",
+        /// A nonce was accepted twice within its window.
+        NonceUsedTwice = "nonce used twice",
+        /// An idempotency key opened two interactions.
+        IdempotencyKeyUsedTwice = "idempotency key used twice",
+        /// A transfer paid twice.
+        TransferUsedTwice = "transfer used twice",
+        /// A payment is confirmed without what shows it.
+        NoEvidence = "no evidence",
+        /// Two records cannot both be true of the network.
+        Contradicts = "contradicts another record",
+        /// The network says otherwise of a payment than the record.
+        EvidenceDiffers = "evidence differs",
+        /// Deciding again gives something else.
+        ReDecisionDiffers = "re-decision differs",
+        /// The stored tree is not the one over these records.
+        TreeDiffers = "tree differs",
+        /// The log does not hold the head that was expected.
+        HeadDiffers = "head differs",
+        /// The trailer names another end.
+        TrailerDiffers = "trailer differs",
+        /// A checkpoint is not signed by the ledger, or cannot be read.
+        CheckpointInvalid = "checkpoint invalid",
+        /// A checkpoint was signed over other records.
+        CheckpointDiffers = "checkpoint differs",
+        /// The auditor's policy does not hold a checkpoint for good.
+        CheckpointNotTrusted = "checkpoint not trusted",
+        /// The keys statement is not by the checkpoint key in force, or not of these records.
+        KeysDiffer = "keys differ",
+        /// A record is not under the checkpoint by its path.
+        NotIncluded = "not included",
+        /// The ledger signed another end of a stream, or did not sign it.
+        StreamEndDiffers = "stream end differs",
+        /// A record or an end that the bundle's interaction does not rest on.
+        Foreign = "foreign record",
+        /// A row for readers is not what the log says.
+        ReadModelDiffers = "read model differs",
+    }
 }
 
 impl Cause {
@@ -103,67 +107,18 @@ impl Cause {
                 | Cause::KeyNotTheSenders
         )
     }
-
-    /// In words.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Cause::FormatBroken => "format broken",
-            Cause::HeaderDiffers => "header differs",
-            Cause::BytesChanged => "bytes changed",
-            Cause::Missing => "missing",
-            Cause::Reordered => "reordered",
-            Cause::Duplicated => "duplicated",
-            Cause::TimeRanBack => "time ran back",
-            Cause::StreamGap => "stream gap",
-            Cause::Unreadable => "unreadable event",
-            Cause::StateDiffers => "state differs",
-            Cause::SignatureInvalid => "signature invalid",
-            Cause::KeyNotTheSenders => "key not the sender's",
-            Cause::BodyChanged => "body changed",
-            Cause::BodyNotErased => "body not erased",
-            Cause::EnvelopeDiffers => "envelope differs",
-            Cause::FactsDiffer => "facts differ",
-            Cause::ProofInvalid => "proof invalid",
-            Cause::EnvelopeUsedTwice => "envelope used twice",
-            Cause::NonceUsedTwice => "nonce used twice",
-            Cause::IdempotencyKeyUsedTwice => "idempotency key used twice",
-            Cause::TransferUsedTwice => "transfer used twice",
-            Cause::NoEvidence => "no evidence",
-            Cause::Contradicts => "contradicts another record",
-            Cause::EvidenceDiffers => "evidence differs",
-            Cause::ReDecisionDiffers => "re-decision differs",
-            Cause::TreeDiffers => "tree differs",
-            Cause::HeadDiffers => "head differs",
-            Cause::TrailerDiffers => "trailer differs",
-            Cause::CheckpointInvalid => "checkpoint invalid",
-            Cause::CheckpointDiffers => "checkpoint differs",
-            Cause::CheckpointNotTrusted => "checkpoint not trusted",
-            Cause::KeysDiffer => "keys differ",
-            Cause::NotIncluded => "not included",
-            Cause::StreamEndDiffers => "stream end differs",
-            Cause::Foreign => "foreign record",
-            Cause::ReadModelDiffers => "read model differs",
-        }
-    }
-}
-
-impl std::fmt::Display for Cause {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 /// One thing that is wrong.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Place in the log. Where a hash shows that one of two records was changed, the one that the
     /// records around it speak against.
     pub position: u64,
     /// Line of the export, from 1; absent for a data directory.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// The stream concerned, where it is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
     /// What of the record: `leaf`, `envelope.signature`, `facts.price`, …
     pub field: String,
@@ -182,6 +137,15 @@ pub(super) struct Spot {
 }
 
 impl Spot {
+    /// A place of the log, in no line and no stream.
+    pub(super) const fn at(position: u64) -> Spot {
+        Spot {
+            position,
+            line: None,
+            stream: None,
+        }
+    }
+
     /// The place of a record, in the line of an export if it is from one.
     pub(super) fn of(record: &Record, line: Option<u64>) -> Spot {
         Spot {

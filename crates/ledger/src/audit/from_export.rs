@@ -278,9 +278,8 @@ impl ExportAudit {
         let spot = match self.auditor.extract() {
             Some((extract, _)) => extract.end(Some(line)),
             None => Spot {
-                position,
                 line: Some(line),
-                stream: None,
+                ..Spot::at(position)
             },
         };
         let sentence = format!("line {line}: {why}");
@@ -298,9 +297,8 @@ impl ExportAudit {
         };
         if header.opened != opened {
             let spot = Spot {
-                position: 0,
                 line: Some(1),
-                stream: None,
+                ..Spot::at(0)
             };
             let (said, recorded) = (
                 Event::Ledger(LedgerEvent::Opened(header.opened.clone())),
@@ -372,9 +370,8 @@ impl ExportAudit {
             return;
         }
         let spot = Spot {
-            position: last.position,
             line: Some(line),
-            stream: None,
+            ..Spot::at(last.position)
         };
         let (cause, findings) = (Cause::TrailerDiffers, &mut self.auditor.findings);
         agree(&spot, "trailer", cause, &trailer, &found, findings);

@@ -195,11 +195,7 @@ impl pages::Audit for StoreAudit {
                 self.compare_checkpoint();
             }
             ExaminedItem::Damaged(position, why) => {
-                let spot = Spot {
-                    position,
-                    line: None,
-                    stream: None,
-                };
+                let spot = Spot::at(position);
                 let (cause, findings) = (Cause::BytesChanged, &mut self.auditor.findings);
                 findings.add(&spot, "leaf", cause, why);
             }

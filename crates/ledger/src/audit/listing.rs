@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::event::{Claim, Event, Evidence, Level, SettlementEvent};
@@ -20,6 +21,7 @@ use x811_protocol::settlement_view::ProviderPaid;
 use x811_protocol::time::TimestampMs;
 
 use super::numbered::{Keyed, Number, Numbered};
+use super::payments::Payment;
 use super::report::as_text;
 use super::rows::{Expected, Rows};
 
@@ -55,7 +57,7 @@ pub struct Listing {
     /// In order of their REQUESTs.
     pub interactions: Vec<ListedInteraction>,
     /// The transactions that were claimed for them, in order of the records that say so.
-    pub payments: Vec<ListedPayment>,
+    pub payments: Vec<Payment>,
     /// What the interactions of each provider add up to.
     pub providers: BTreeMap<Did, Totals>,
     /// What all of them add up to.
@@ -66,6 +68,7 @@ pub struct Listing {
 
 /// One interaction, as its last record that could be replayed leaves it. Amounts are in micro-USDC, as
 /// decimal text.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedInteraction {
     /// The interaction that the transfer counts for.
@@ -82,10 +85,8 @@ pub struct ListedInteraction {
     /// Whether the provider has its money.
     pub paid: ProviderPaid,
     /// Why it ended, where a code says it: for a dispute that of its last cause.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
     /// What the initiator did not like of the result.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dispute_code: Option<DisputeCode>,
     /// When its REQUEST was recorded, in ms since the Unix epoch.
     pub opened_at_ms: TimestampMs,
@@ -96,7 +97,6 @@ pub struct ListedInteraction {
     /// Place of its last record.
     pub last_position: u64,
     /// `total_cost` of the OFFER; absent before there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub due_micro_usdc: Option<MicroUsdc>,
     /// What was claimed for it and is on the network, late transfers included.
     #[serde(serialize_with = "as_text")]
@@ -108,30 +108,7 @@ pub struct ListedInteraction {
     #[serde(serialize_with = "as_text")]
     pub reversed_micro_usdc: u128,
     /// Where it is paid; absent before a PAYMENT.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Arc<str>>,
-}
-
-/// A transaction that was claimed for an interaction.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ListedPayment {
-    /// Place of the record that says so.
-    pub position: u64,
-    /// What it paid.
-    pub interaction: InteractionId,
-    /// The name of the network that it was paid on.
-    pub network: Arc<str>,
-    /// Hash of the transaction that made the transfer.
-    pub tx_hash: TxHash,
-    /// What of it was claimed for the interaction, in micro-USDC as decimal text.
-    #[serde(serialize_with = "as_text")]
-    pub amount_micro_usdc: u128,
-    /// How sure its block was, by the last record of it.
-    pub level: Level,
-    /// Whether it came after the interaction had ended.
-    pub is_late: bool,
-    /// Whether a reorganisation took it back, by the last record of it.
-    pub is_reversed: bool,
 }
 
 /// What interactions add up to, as `x811 provider paid` adds them up: what is not due yet, or any more,
@@ -457,10 +434,10 @@ impl Listed {
         }
     }
 
-    fn payments(&self, ids: &[Option<InteractionId>]) -> Vec<ListedPayment> {
+    fn payments(&self, ids: &[Option<InteractionId>]) -> Vec<Payment> {
         let of_listed = self.claimed.iter().filter_map(|claimed| {
             let interaction = ids.get(claimed.interaction.index()).copied().flatten()?;
-            Some(ListedPayment {
+            Some(Payment {
                 position: claimed.position,
                 interaction,
                 network: self.name(claimed.network),

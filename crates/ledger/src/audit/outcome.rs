@@ -1,28 +1,19 @@
 //! The three things an audit may say, and why it says the second (ledger-contract.md section 9).
 
 use serde::Serialize;
+use x811_protocol::named;
 
-/// What an audit says. Without a key or a policy from elsewhere it does not say whose log this is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// Nothing contradicts, and everything in scope was decided.
-    Clean,
-    /// Nothing contradicts, but something in scope that should be decidable is not.
-    Incomplete,
-    /// At least one thing contradicts another: there are findings.
-    Broken,
-}
-
-impl Outcome {
-    /// In a word.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Outcome::Clean => "clean",
-            Outcome::Incomplete => "incomplete",
-            Outcome::Broken => "broken",
-        }
+named! {
+    /// What an audit says. Without a key or a policy from elsewhere it does not say whose log this is.
+    #[derive(Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Outcome {
+        /// Nothing contradicts, and everything in scope was decided.
+        Clean = "clean",
+        /// Nothing contradicts, but something in scope that should be decidable is not.
+        Incomplete = "incomplete",
+        /// At least one thing contradicts another: there are findings.
+        Broken = "broken",
     }
 }
 

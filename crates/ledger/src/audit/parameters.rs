@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use x811_protocol::event::{Event, LedgerEvent, LedgerOpened};
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::money::MicroUsdc;
@@ -43,6 +44,7 @@ pub struct RulesReport {
 }
 
 /// A network that payments may be made on.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NetworkReport {
     /// The name a PAYMENT uses.
@@ -52,28 +54,24 @@ pub struct NetworkReport {
     /// The contract of the token.
     pub token: EvmAddress,
     /// Where protocol fees may go; absent when they go to the payee.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub treasury: Option<EvmAddress>,
     /// Blocks, the transfer's own counted, at which a transfer is confirmed.
     pub confirmed_depth: u64,
     /// Endpoints that must agree before anything is concluded; absent where the log does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint_quorum: Option<u64>,
     /// Totals above this wait for level *safe*; absent when none does. In micro-USDC as text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub safe_above: Option<MicroUsdc>,
 }
 
 /// One member that changed.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ParameterChange {
     /// Which: `windows.offer_ms`, `networks.base.confirmed_depth`, …
     pub member: String,
     /// Its value before, as text; absent when there was none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     /// Its value from here on, as text; absent when there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
 }
 

@@ -8,6 +8,7 @@
 //! Memory: some 90 bytes for each transaction while records are taken, some 150 in the report.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 use x811_protocol::event::{Claim, Event, Evidence, Level, SettlementEvent};
@@ -30,8 +31,8 @@ pub struct Payment {
     pub position: u64,
     /// What it paid.
     pub interaction: InteractionId,
-    /// Where.
-    pub network: String,
+    /// The name of the network that it was paid on.
+    pub network: Arc<str>,
     /// The transaction.
     pub tx_hash: TxHash,
     /// What of it was claimed for the interaction, in micro-USDC as decimal text.
@@ -274,7 +275,7 @@ impl Payments {
         let rows = self.rows.iter().map(|(_, row)| Payment {
             position: row.position,
             interaction: row.key.0,
-            network: row.network.to_string(),
+            network: (&*row.network).into(),
             tx_hash: row.key.1,
             amount_micro_usdc: u128::from(row.amount_micro_usdc),
             level: row.level,

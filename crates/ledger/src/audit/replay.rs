@@ -32,8 +32,9 @@ pub(super) struct Replay {
     not_replayed: u64,
 }
 
-impl Replay {
-    pub(super) fn new() -> Replay {
+impl Default for Replay {
+    /// Before the first record.
+    fn default() -> Replay {
         Replay {
             world: World::without_repeats(),
             ended: Names::default(),
@@ -43,12 +44,14 @@ impl Replay {
             not_replayed: 0,
         }
     }
+}
 
+impl Replay {
     /// Before the first record of an extract.
     pub(super) fn of_extract() -> Replay {
         let mut replay = Replay {
             is_extract: true,
-            ..Replay::new()
+            ..Replay::default()
         };
         replay.world.doubt_roots();
         replay

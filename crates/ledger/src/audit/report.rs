@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use x811_eventlog::Hash;
 
 use super::checkpoints::Covered;
@@ -126,21 +127,19 @@ pub struct ReadModelCheck {
 }
 
 /// The outcome of an audit.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Whether anything contradicts, or is not decided.
     pub verdict: Outcome,
     /// Up to where it is judged: the prefix under the last checkpoint that holds. What is counted below
     /// is of it, but for `records`, `head`, `root` and what was found. Absent where no checkpoint holds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<AsOf>,
     /// What stands behind it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tail: Option<Tail>,
     /// What should be decidable and is not.
     pub undecided: Vec<Undecided>,
     /// The ledger's DID, as position 0 says.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
     /// Records read, unreadable ones included.
     pub records: u64,
@@ -182,7 +181,6 @@ pub struct Report {
     /// How many more transactions there are.
     pub payments_left_out: u64,
     /// Every interaction and every payment by itself, where that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub listing: Option<Listing>,
     /// The decision rules that were in force, in order; those of the first record to be replayed first.
     pub rules: Vec<RulesReport>,
@@ -192,7 +190,6 @@ pub struct Report {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parameters_left_out_at: Vec<u64>,
     /// What the last of those says.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters_in_force: Option<ParametersReport>,
     /// What the rules in force allowed and an auditor should know, in order of position.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -221,16 +218,12 @@ pub struct Report {
     /// How well it is known whose log this is.
     pub trust: Trust,
     /// What is said of a bundle of one interaction; absent for a whole log.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub extract: Option<ExtractReport>,
     /// Position of the record that was expected to be there, if one was named and found.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_head_position: Option<u64>,
     /// The checkpoint that was noted earlier, if one was named and holds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub noted_checkpoint: Option<Covered>,
     /// How the rows for readers were compared; absent where there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_model: Option<ReadModelCheck>,
     /// Everything that is wrong, in order of position.
     pub findings: Vec<Finding>,

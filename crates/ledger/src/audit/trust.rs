@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use x811_eventlog::note::{NoteError, NoteKey};
 use x811_eventlog::policy::{Cosignature, Distrust};
 use x811_eventlog::{Checkpoint, CheckpointError, Policy};
@@ -16,6 +17,7 @@ use crate::keys_statement::KeysStatement;
 use crate::refresh::{CheckpointHold, Paper, Refresh, is_same_log, since_replaced};
 
 /// How well it is known whose log this is.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Trust {
     /// Proven: every checkpoint is one that the key or the policy holds for good. Asserted: neither
@@ -23,14 +25,11 @@ pub struct Trust {
     /// key of the log than the trusted one, see `rotated`.
     pub verdict: Verdict,
     /// What the auditor gave, to say whom they trust; absent where it was nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub given: Option<Given>,
     /// Why the last checkpoint is neither held for good nor broken: it is by a key that the ledger
     /// may have replaced, and nothing shows that the log goes on behind it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rotated: Option<String>,
     /// The checkpoint key in force at the end, as the file names it: `name+id+key`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_vkey: Option<String>,
     /// Records under a checkpoint that is held for good.
     pub records_proven: u64,

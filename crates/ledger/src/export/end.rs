@@ -2,6 +2,7 @@
 //! (ledger-contract.md section 8).
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use x811_eventlog::{Hash, Record};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::key::{PublicKey, SecretKey};
@@ -189,16 +190,13 @@ impl SignedEnd {
 }
 
 /// The object in the line, and without `signature` in what is signed.
+#[skip_serializing_none]
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Members {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     last_hash: Option<Hash>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     last_seq: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     signature: Option<Signature>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     standing: Option<Standing>,
     stream: String,
     tree_size: u64,

@@ -1,10 +1,10 @@
 //! The row of what an agent answers for.
 
+use super::row_of;
 use crate::row::SubjectRow;
 use crate::world::Live;
 use serde_json::json;
 use x811_protocol::capability::conduct::{self, Conduct};
-use x811_protocol::kernel::SubjectMachine;
 
 /// The row of it in some state.
 pub(crate) fn row(live: &Live<conduct::State>) -> SubjectRow {
@@ -23,15 +23,5 @@ pub(crate) fn row(live: &Live<conduct::State>) -> SubjectRow {
             "until_ms": exclusion.until,
         });
     }
-    SubjectRow {
-        subject: Conduct::subject(state.agent),
-        state: conduct::STATE.to_owned(),
-        members: Conduct::members(state),
-        deadline_at_ms: None,
-        deadline_kind: None,
-        opened_at_ms: live.opened_at,
-        updated_at_ms: live.updated_at,
-        last_position: live.last_position,
-        detail,
-    }
+    row_of::<Conduct>(live, conduct::STATE, None, detail)
 }

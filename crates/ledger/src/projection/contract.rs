@@ -1,5 +1,6 @@
 //! The row of a negotiation.
 
+use super::row_of;
 use crate::row::{DeadlineKind, SubjectRow};
 use crate::world::Live;
 use serde::Serialize;
@@ -8,7 +9,6 @@ use x811_protocol::did::Did;
 use x811_protocol::event::ContractWindow;
 use x811_protocol::facts::TermsFacts;
 use x811_protocol::id::{EnvelopeId, InteractionId};
-use x811_protocol::kernel::SubjectMachine;
 use x811_protocol::time::TimestampMs;
 
 /// What a row shows besides its columns; members stand in the order of their names.
@@ -51,7 +51,6 @@ impl Engaged {
 }
 
 /// The row of a negotiation in some state.
-#[expect(clippy::expect_used, reason = "a struct with string keys")]
 pub(crate) fn row(live: &Live<State>) -> SubjectRow {
     let state = &live.state;
     let (opening, step) = (state.opening(), state.step());
@@ -66,18 +65,10 @@ pub(crate) fn row(live: &Live<State>) -> SubjectRow {
         terms: &step.terms,
         turn: step.turn,
     };
-    SubjectRow {
-        subject: Contract::subject(opening.id),
-        state: state.name().as_str().to_owned(),
-        members: Contract::members(state),
-        deadline_at_ms: state.deadline(),
-        deadline_kind: state.open_window().map(|window| match window {
-            ContractWindow::Contract => DeadlineKind::Signed,
-            ContractWindow::Engagement => DeadlineKind::Ledger,
-        }),
-        opened_at_ms: live.opened_at,
-        updated_at_ms: live.updated_at,
-        last_position: live.last_position,
-        detail: serde_json::to_value(detail).expect("it holds strings, integers and objects only"),
-    }
+    let deadline = state.deadline().zip(state.open_window());
+    let deadline = deadline.map(|(at, window)| match window {
+        ContractWindow::Contract => (at, DeadlineKind::Signed),
+        ContractWindow::Engagement => (at, DeadlineKind::Ledger),
+    });
+    row_of::<Contract>(live, state.name().as_str(), deadline, detail)
 }

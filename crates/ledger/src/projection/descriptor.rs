@@ -1,5 +1,6 @@
 //! The row of a descriptor.
 
+use super::row_of;
 use crate::row::SubjectRow;
 use crate::world::Live;
 use serde::Serialize;
@@ -8,7 +9,6 @@ use x811_protocol::capability::version::VersionRange;
 use x811_protocol::digest::Digest;
 use x811_protocol::facts::OfferedCapability;
 use x811_protocol::id::EnvelopeId;
-use x811_protocol::kernel::SubjectMachine;
 
 /// What a row shows besides its columns; members stand in the order of their names.
 #[derive(Debug, Serialize)]
@@ -22,7 +22,6 @@ struct Detail<'a> {
 }
 
 /// The row of a descriptor in some revision.
-#[expect(clippy::expect_used, reason = "a struct with string keys")]
 pub(crate) fn row(live: &Live<State>) -> SubjectRow {
     let State {
         descriptor, record, ..
@@ -34,15 +33,5 @@ pub(crate) fn row(live: &Live<State>) -> SubjectRow {
         protocol: &descriptor.protocol,
         revision: descriptor.revision,
     };
-    SubjectRow {
-        subject: Descriptor::subject(live.state.agent),
-        state: STATE.to_owned(),
-        members: Descriptor::members(&live.state),
-        deadline_at_ms: None,
-        deadline_kind: None,
-        opened_at_ms: live.opened_at,
-        updated_at_ms: live.updated_at,
-        last_position: live.last_position,
-        detail: serde_json::to_value(detail).expect("it holds strings, integers and objects only"),
-    }
+    row_of::<Descriptor>(live, STATE, None, detail)
 }

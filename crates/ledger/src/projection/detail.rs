@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use x811_eventlog::write_canonical;
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
@@ -19,12 +20,11 @@ use x811_protocol::time::TimestampMs;
 const TYPICAL_TEXT_BYTES: usize = 768;
 
 /// The member `detail` of a row; what does not apply to the state is left out.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 pub(crate) struct Detail<'a> {
     /// Why it ended unpaid, where a code says it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) code: Option<Code>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) confirmed: Option<Confirmed<'a>>,
     /// Transfers that came too late.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -32,9 +32,7 @@ pub(crate) struct Detail<'a> {
     /// Transactions of these that have disappeared.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(crate) late_reversed: &'a [TxHash],
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) offer: Option<Offered>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) settlement: Option<Watched<'a>>,
 }
 

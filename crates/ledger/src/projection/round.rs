@@ -1,18 +1,20 @@
 //! The row of a round. While it is open nobody reads votes from it, only who has cast one.
 
+use super::row_of;
 use crate::row::{DeadlineKind, SubjectRow};
 use crate::world::Live;
 use serde::Serialize;
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::facts::consensus::{Mechanism, Voting};
 use x811_protocol::id::RoundId;
-use x811_protocol::kernel::SubjectMachine;
 use x811_protocol::round::{Phase, Reported, Round, RoundWindow, Seat, State};
 use x811_protocol::time::TimestampMs;
 
 /// What the row shows besides its columns; members stand in the order of their names.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 struct Detail<'a> {
     action_hash: Digest,
@@ -26,24 +28,19 @@ struct Detail<'a> {
     failed: Vec<Did>,
     leader: Did,
     mechanism: Mechanism,
-    #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<Value>,
     participants: &'a [Did],
     proposal_hash: Digest,
     proposer: Did,
     quorum: u64,
     ready: Vec<Did>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     resubmission_of: Option<RoundId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     retried_by: Option<RoundId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     superseded_by: Option<RoundId>,
     timeout_ms: TimestampMs,
     /// Who has cast a vote, whatever it says.
     voted: Vec<Did>,
     voting: Voting,
-    #[serde(skip_serializing_if = "Option::is_none")]
     weights_hash: Option<Digest>,
 }
 
@@ -88,10 +85,8 @@ impl<'a> Detail<'a> {
 }
 
 /// The row of a round in some state.
-#[expect(clippy::expect_used, reason = "structs with string keys")]
 pub(crate) fn row(live: &Live<State>) -> SubjectRow {
     let state = &live.state;
-    let next = state.next_window();
     let kind = |window| match window {
         RoundWindow::Votes => DeadlineKind::Signed,
         RoundWindow::Open if !state.opening.opens_later() => DeadlineKind::Signed,
@@ -104,16 +99,6 @@ pub(crate) fn row(live: &Live<State>) -> SubjectRow {
         | RoundWindow::Human
         | RoundWindow::Execution => DeadlineKind::Ledger,
     };
-    SubjectRow {
-        subject: Round::subject(state.opening.id()),
-        state: state.name().as_str().to_owned(),
-        members: Round::members(state),
-        deadline_at_ms: next.map(|(_, deadline)| deadline),
-        deadline_kind: next.map(|(window, _)| kind(window)),
-        opened_at_ms: live.opened_at,
-        updated_at_ms: live.updated_at,
-        last_position: live.last_position,
-        detail: serde_json::to_value(Detail::of(state))
-            .expect("it holds strings, integers and objects only"),
-    }
+    let deadline = state.next_window().map(|(window, at)| (at, kind(window)));
+    row_of::<Round>(live, state.name().as_str(), deadline, Detail::of(state))
 }

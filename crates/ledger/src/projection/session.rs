@@ -1,9 +1,10 @@
 //! The rows of a session and of an agreement.
 
+use super::row_of;
 use crate::row::{DeadlineKind, SubjectRow};
 use crate::world::Live;
 use serde::Serialize;
-use serde_json::Value;
+use serde_with::skip_serializing_none;
 use x811_protocol::capability::agreement::{self, Agreement};
 use x811_protocol::capability::session::{self, Session};
 use x811_protocol::capability::version::Version;
@@ -12,34 +13,30 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::CloseReason;
 use x811_protocol::facts::{RenewalReason, SessionTerms, UsageLimits};
 use x811_protocol::id::{AgreementId, EnvelopeId, SessionId};
-use x811_protocol::kernel::{Machine, SubjectMachine};
+use x811_protocol::kernel::Machine;
 use x811_protocol::time::TimestampMs;
 
 /// What the row of a session shows besides its columns; members stand in the order of their names.
+#[skip_serializing_none]
 #[derive(Debug, Serialize)]
 struct SessionDetail<'a> {
     /// The agreement that it makes, or negotiates again.
     agreement_id: AgreementId,
     /// Whose the last step was.
     author: Did,
-    #[serde(skip_serializing_if = "Option::is_none")]
     closed_by: Option<Did>,
     counters: u64,
     initiator: Did,
     parameters_hash: Digest,
-    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<CloseReason>,
     /// Why the agreement is negotiated again, where it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     renewal: Option<RenewalReason>,
     /// The revision that it makes.
     revision: u64,
     signed_by: Vec<Did>,
     /// The message with the last terms.
-    #[serde(skip_serializing_if = "Option::is_none")]
     step_id: Option<EnvelopeId>,
     target: Did,
-    #[serde(skip_serializing_if = "Option::is_none")]
     terms: Option<SessionTerms>,
     #[serde(rename = "type")]
     capability: &'a str,
@@ -70,11 +67,6 @@ struct AgreementDetail<'a> {
     version: Version,
 }
 
-#[expect(clippy::expect_used, reason = "structs with string keys")]
-fn value(detail: impl Serialize) -> Value {
-    serde_json::to_value(detail).expect("it holds strings, integers and objects only")
-}
-
 /// The row of a session in some state.
 pub(crate) fn row(live: &Live<session::State>) -> SubjectRow {
     let state = &live.state;
@@ -95,17 +87,8 @@ pub(crate) fn row(live: &Live<session::State>) -> SubjectRow {
         capability: &state.capability,
         version: state.version,
     };
-    SubjectRow {
-        subject: Session::subject(state.id),
-        state: state.state.as_str().to_owned(),
-        members: Session::members(state),
-        deadline_at_ms: state.deadline,
-        deadline_kind: state.deadline.map(|_| DeadlineKind::Ledger),
-        opened_at_ms: live.opened_at,
-        updated_at_ms: live.updated_at,
-        last_position: live.last_position,
-        detail: value(detail),
-    }
+    let deadline = state.deadline.map(|at| (at, DeadlineKind::Ledger));
+    row_of::<Session>(live, state.state.as_str(), deadline, detail)
 }
 
 /// The row of an agreement in some state.
@@ -127,16 +110,6 @@ pub(crate) fn agreement_row(live: &Live<agreement::State>) -> SubjectRow {
         capability: &state.capability,
         version: state.version,
     };
-    let deadline = Agreement::deadline(state);
-    SubjectRow {
-        subject: Agreement::subject(state.id),
-        state: state.standing.as_str().to_owned(),
-        members: Agreement::members(state),
-        deadline_at_ms: deadline,
-        deadline_kind: deadline.map(|_| DeadlineKind::Signed),
-        opened_at_ms: live.opened_at,
-        updated_at_ms: live.updated_at,
-        last_position: live.last_position,
-        detail: value(detail),
-    }
+    let deadline = Agreement::deadline(state).map(|at| (at, DeadlineKind::Signed));
+    row_of::<Agreement>(live, state.standing.as_str(), deadline, detail)
 }

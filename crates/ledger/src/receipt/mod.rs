@@ -28,6 +28,7 @@ pub use verify::{
 use crate::export::SignedEnd;
 use crate::keys_statement::SignedKeys;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use std::ops::Range;
 use x811_eventlog::{Checkpoint, Hash, Multiproof, ProvenLeaf, Record, RecordError};
 use x811_protocol::canonical::to_canonical;
@@ -73,6 +74,7 @@ const LIMITS: Limits = Limits {
 
 /// A receipt as it is written. Nothing is verified by reading it. Its members stand in the order of
 /// RFC 8785, so that they are written in one pass.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Where ACCEPT, VERIFY and PAYMENTs are signed by more than one key: the records
@@ -88,7 +90,6 @@ pub struct Receipt {
     pub confirmed: Leaf,
     /// Where the interaction's stream ends under the checkpoint, and what became of the payment;
     /// from form 2 on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<SignedEnd>,
     /// OFFER, ACCEPT, VERIFY and every PAYMENT; the REQUEST before them where it names the contract
     /// that opened the interaction.
@@ -99,7 +100,6 @@ pub struct Receipt {
     /// Which interaction was paid.
     pub interaction: InteractionId,
     /// The keys statement of the checkpoint's records; from form 2 on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<SignedKeys>,
     /// The record at position 0: the ledger and its keys.
     pub ledger: Opened,

@@ -10,6 +10,7 @@ use crate::port::{LedgerStore, ReadModel};
 use crate::sequencer::read_event;
 use crate::world::Fault;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use std::collections::HashMap;
 use tokio::sync::{mpsc, oneshot};
 use x811_eventlog::{EventLog as _, Record};
@@ -25,19 +26,16 @@ use x811_protocol::time::TimestampMs;
 const PAGE_RECORDS: usize = 256;
 
 /// What was erased.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ErasureAnswer {
     /// Whose bodies, where they are of an interaction.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub interaction_id: Option<InteractionId>,
     /// Whose bodies, where they are of a negotiation: `neg-` and its id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub negotiation_id: Option<String>,
     /// Whose bodies, where they are of a session.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     /// Whose bodies, where they are about an agreement.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement_id: Option<AgreementId>,
     /// Place of the record that says so.
     pub position: u64,

@@ -40,9 +40,10 @@ pub enum Touched {
 
 /// Where the records stand that an effect may follow from: the last one that is none itself, and the
 /// effects behind it (machines.md section 4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Causes {
     /// Nothing that an effect could follow from.
+    #[default]
     None,
     /// From this position on.
     From(u64),

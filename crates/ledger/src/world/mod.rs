@@ -32,6 +32,7 @@ use apply::{Applying, Causes};
 use imbl::{OrdMap, OrdSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 use std::sync::Arc;
 use watches::Watches;
 use x811_eventlog::{Frontier, Head};
@@ -141,22 +142,19 @@ impl<S> Live<S> {
 }
 
 /// A notice that a party is owed.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwedNotice {
     /// What it is about.
     pub subject: Subject,
     /// What to tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
     /// Members of its payload besides those that every notice has, if it has any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<Arc<Map<String, Value>>>,
     /// What happened, where it is told by a notice of the machine's own namespace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub news: Option<News>,
     /// The message that opened the window (AX-32).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub related: Option<EnvelopeId>,
 }
 
@@ -176,7 +174,7 @@ pub struct Sight {
 }
 
 /// The state of the ledger after some prefix of its log.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct World {
     head: Head,
     frontier: Frontier,
@@ -240,47 +238,7 @@ pub struct World {
 impl World {
     /// Before the first record.
     pub fn empty() -> World {
-        World {
-            head: Head::EMPTY,
-            frontier: Frontier::default(),
-            roots: Roots::EMPTY,
-            identity: None,
-            keyring: None,
-            rules: RulesChanged {
-                rules_version: 0,
-                reader: None,
-            },
-            parameters: OrdMap::new(),
-            ledger_seq: 0,
-            networks: OrdMap::new(),
-            agents: Scattered::default(),
-            trust: Scattered::default(),
-            trust_moved: [None; 2],
-            interactions: OrdMap::new(),
-            aftermath: OrdMap::new(),
-            retiring: OrdSet::new(),
-            ended: None,
-            open_pairs: Scattered::default(),
-            routes: OrdMap::new(),
-            requests: OrdMap::new(),
-            subjects: Subjects::default(),
-            rounds_about: OrdMap::new(),
-            rounds_moved: Vec::new(),
-            told: None,
-            draws: OrdMap::new(),
-            charged: Scattered::default(),
-            hidden: OrdMap::new(),
-            failed: OrdMap::new(),
-            failed_until: OrdSet::new(),
-            alone: None,
-            deadlines: OrdSet::new(),
-            causes: Causes::None,
-            watches: OrdMap::new(),
-            owed: OrdMap::new(),
-            nonces: Spent::default(),
-            refusals: Tally::new(),
-            envelope_ids: Recent::new(),
-        }
+        World::default()
     }
 
     /// Before the first record, for replaying: nonces and ids of envelopes are not held, which

@@ -38,11 +38,14 @@ pub(crate) struct Roots {
     pub(crate) next_seq: u64,
 }
 
-impl Roots {
-    pub(super) const EMPTY: Roots = Roots {
-        running: Some(Digest::from_bytes([0; 32])),
-        next_seq: 0,
-    };
+impl Default for Roots {
+    /// Before the first record.
+    fn default() -> Roots {
+        Roots {
+            running: Some(Digest::ZERO),
+            next_seq: 0,
+        }
+    }
 }
 
 /// The state of a stream, as it is hashed. Members that are not there are null.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use x811_protocol::did::Did;
 use x811_protocol::event::{Effect, Event};
 use x811_protocol::interaction::State;
-use x811_protocol::parameters::CapabilityRules;
+use x811_protocol::parameters::Edition;
 use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::{Merit, TrustCounters};
 
@@ -44,7 +44,7 @@ impl World {
     /// Counts a breach that was recorded against that provider, under the parameters in force.
     pub(super) fn count_breach(&mut self, provider: Did, event: &Event) {
         if matches!(event, Event::Effect(Effect::BreachRecorded(_)))
-            && self.capability_rules() >= CapabilityRules::Second
+            && self.capability_rules() >= Edition::Second
         {
             let moved = self.move_trust(provider, TrustCounters::NONE, TrustCounters::BREACH);
             self.trust_moved = [moved, None];
@@ -52,14 +52,14 @@ impl World {
     }
 
     /// How far breaches reach, under the parameters in force.
-    pub(crate) fn capability_rules(&self) -> CapabilityRules {
+    pub(crate) fn capability_rules(&self) -> Edition {
         let block = self.parameters().and_then(|(_, set)| set.capabilities);
-        block.map_or(CapabilityRules::First, |block| block.version)
+        block.map_or(Edition::First, |block| block.version)
     }
 
     /// Whether an agent is kept out of new rounds at `now`, because of what it broke.
     pub(crate) fn is_excluded_from_rounds(&self, did: Did, now: TimestampMs) -> bool {
-        self.capability_rules() >= CapabilityRules::Second && self.is_excluded(did, now)
+        self.capability_rules() >= Edition::Second && self.is_excluded(did, now)
     }
 
     fn move_trust(&mut self, did: Did, before: TrustCounters, after: TrustCounters) -> Option<Did> {

@@ -10,7 +10,7 @@ use x811_protocol::event::LedgerRole;
 use x811_protocol::facts::{CapabilityVerb, NegotiationVerb};
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::parameters::{Capabilities, CapabilityRules, Contracts, Exclusion};
+use x811_protocol::parameters::{Capabilities, Contracts, Edition, Exclusion};
 use x811_protocol::payload::registry::rotation_message;
 
 use crate::bargain::Bargain;
@@ -69,7 +69,7 @@ async fn opened() -> Ledgerbox {
             breaches: 2,
             ..Exclusion::DEFAULT
         }),
-        version: CapabilityRules::First,
+        version: Edition::First,
         ..Capabilities::DEFAULT
     });
     parameters.rounds = Some(Arc::new(every_round::block()));

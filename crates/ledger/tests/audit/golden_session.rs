@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use x811_protocol::facts::CapabilityVerb;
-use x811_protocol::parameters::{Capabilities, CapabilityRules, Exclusion};
+use x811_protocol::parameters::{Capabilities, Edition, Exclusion};
 use x811_protocol::stream::Subject;
 
 use crate::bargain::Bargain;
@@ -15,7 +15,7 @@ pub(crate) async fn files() -> Golden {
     // Of the first version: what such a log says holds for ever.
     let ledgerbox = excluding_under(Capabilities {
         exclusion: Some(Exclusion::DEFAULT),
-        version: CapabilityRules::First,
+        version: Edition::First,
         ..Capabilities::DEFAULT
     })
     .await;

@@ -6,6 +6,7 @@ use x811_eventlog::{Hash, Policy};
 use x811_ledger::audit::{
     Cause, HashReport, Options, Verdict, audit_export, hash_export, hash_store,
 };
+use x811_ledger::export::Scope;
 use x811_protocol::event::LedgerRole;
 
 use crate::bundles::{bundle, signed};
@@ -55,7 +56,7 @@ async fn a_bundle_is_under_its_checkpoint() {
         let whole = audit_export(&bytes[..], None).unwrap();
         assert!(report.hashes_hold, "{:?}", report.findings);
         assert!(report.is_bundle);
-        assert_eq!(report.interaction, Some(id));
+        assert_eq!(report.scope, Some(Scope::Interaction(id)));
         assert_eq!((report.records, report.root), (whole.records, whole.root));
         assert_eq!(report.checkpoints, whole.checkpoints);
     }

@@ -14,7 +14,7 @@ use x811_ledger::audit::{Unchecked, audit_export};
 use x811_ledger::port::ReadModel as _;
 use x811_protocol::code::Code;
 use x811_protocol::facts::ConsensusVerb;
-use x811_protocol::parameters::{Capabilities, CapabilityRules, Exclusion, Rounds};
+use x811_protocol::parameters::{Capabilities, Edition, Exclusion, Rounds};
 use x811_protocol::trust::TrustCounters;
 
 /// How long votes are taken.
@@ -86,7 +86,7 @@ async fn cc_075_cc_112_and_cx_49_a_breach_counts_as_a_dispute_of_the_provider_al
 async fn cx_49_what_was_broken_under_version_1_costs_what_it_cost_then() {
     let block = Capabilities {
         exclusion: Some(Exclusion::DEFAULT),
-        version: CapabilityRules::First,
+        version: Edition::First,
         ..Capabilities::DEFAULT
     };
     let mut ledgerbox = deciding(block).await;
@@ -101,7 +101,7 @@ async fn cx_49_what_was_broken_under_version_1_costs_what_it_cost_then() {
     holds(&mut ledgerbox).await;
 
     ledgerbox.parameters.capabilities = Some(Capabilities {
-        version: CapabilityRules::Second,
+        version: Edition::Second,
         ..block
     });
     ledgerbox.restart().await;

@@ -32,26 +32,17 @@ pub const JWS_TYPE: &str = "x811-agreement+jws";
 /// A minute, in which uses are counted.
 const MINUTE_MS: u64 = 60_000;
 
-/// How an agreement stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AgreementStanding {
-    /// It is in force.
-    Active,
-    /// One of the two revoked it.
-    Revoked,
-    /// Its duration is over.
-    Ended,
-}
-
-impl AgreementStanding {
-    /// The word in rows.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            AgreementStanding::Active => "active",
-            AgreementStanding::Revoked => "revoked",
-            AgreementStanding::Ended => "ended",
-        }
+named! {
+    /// How an agreement stands.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum AgreementStanding {
+        /// It is in force.
+        Active = "active",
+        /// One of the two revoked it.
+        Revoked = "revoked",
+        /// Its duration is over.
+        Ended = "ended",
     }
 }
 

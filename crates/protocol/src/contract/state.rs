@@ -12,46 +12,19 @@ use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Names of the five states (XN-2). They are not those of interactions (XX-9).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum StateName {
-    /// Terms were offered.
-    Pending,
-    /// Other terms were offered.
-    Countered,
-    /// The last terms are agreed on.
-    Accepted,
-    /// One of the two ended it.
-    Rejected,
-    /// Nobody answered in time.
-    Expired,
-}
-
-impl StateName {
-    /// All five.
-    pub const ALL: [StateName; 5] = [
-        StateName::Pending,
-        StateName::Countered,
-        StateName::Accepted,
-        StateName::Rejected,
-        StateName::Expired,
-    ];
-
-    /// The name as XN-2 writes it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            StateName::Pending => "pending",
-            StateName::Countered => "countered",
-            StateName::Accepted => "accepted",
-            StateName::Rejected => "rejected",
-            StateName::Expired => "expired",
-        }
-    }
-}
-
-impl std::fmt::Display for StateName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
+named! {
+    /// Names of the five states (XN-2). They are not those of interactions (XX-9).
+    pub enum StateName {
+        /// Terms were offered.
+        Pending = "pending",
+        /// Other terms were offered.
+        Countered = "countered",
+        /// The last terms are agreed on.
+        Accepted = "accepted",
+        /// One of the two ended it.
+        Rejected = "rejected",
+        /// Nobody answered in time.
+        Expired = "expired",
     }
 }
 

@@ -9,62 +9,23 @@ use super::StateName;
 use crate::code::Code;
 use crate::event::ContractWindow;
 use crate::facts::NegotiationVerb;
-
-/// Who a message comes from, seen from the last terms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Sender {
-    /// Who proposed the last terms.
-    Author,
-    /// The other one of the two.
-    Other,
-    /// Anybody else.
-    Stranger,
-}
-
-/// One accepting cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Transition {
-    /// The requirement it comes from.
-    pub requirement: &'static str,
-    /// State it starts from.
-    pub from: StateName,
-    /// Message that triggers it.
-    pub message: NegotiationVerb,
-    /// The one party that may send it.
-    pub sender: Sender,
-    /// State it leads to, once its guards hold.
-    pub to: StateName,
-}
+pub use crate::turns::{Sender, Transition};
 
 /// All accepting cells.
-pub const TRANSITIONS: [Transition; 8] = {
+pub const TRANSITIONS: [Transition<StateName, NegotiationVerb>; 8] = {
     use NegotiationVerb as M;
     use Sender::{Author, Other};
     use StateName as S;
-    const fn row(
-        requirement: &'static str,
-        from: S,
-        message: M,
-        sender: Sender,
-        to: S,
-    ) -> Transition {
-        Transition {
-            requirement,
-            from,
-            message,
-            sender,
-            to,
-        }
-    }
+    use Transition as T;
     [
-        row("XN-3", S::Pending, M::Counter, Other, S::Countered),
-        row("XN-3", S::Pending, M::Accept, Other, S::Accepted),
-        row("XN-3", S::Pending, M::Reject, Other, S::Rejected),
-        row("XX-2", S::Pending, M::Withdraw, Author, S::Rejected),
-        row("XN-3", S::Countered, M::Counter, Other, S::Countered),
-        row("XN-3", S::Countered, M::Accept, Other, S::Accepted),
-        row("XN-3", S::Countered, M::Reject, Other, S::Rejected),
-        row("XX-2", S::Countered, M::Withdraw, Author, S::Rejected),
+        T::row("XN-3", S::Pending, M::Counter, Other, S::Countered),
+        T::row("XN-3", S::Pending, M::Accept, Other, S::Accepted),
+        T::row("XN-3", S::Pending, M::Reject, Other, S::Rejected),
+        T::row("XX-2", S::Pending, M::Withdraw, Author, S::Rejected),
+        T::row("XN-3", S::Countered, M::Counter, Other, S::Countered),
+        T::row("XN-3", S::Countered, M::Accept, Other, S::Accepted),
+        T::row("XN-3", S::Countered, M::Reject, Other, S::Rejected),
+        T::row("XX-2", S::Countered, M::Withdraw, Author, S::Rejected),
     ]
 };
 
@@ -98,10 +59,9 @@ pub fn transition(
     from: StateName,
     message: NegotiationVerb,
     sender: Sender,
-) -> Option<&'static Transition> {
-    TRANSITIONS
-        .iter()
-        .find(|row| row.from == from && row.message == message && row.sender == sender)
+) -> Option<&'static Transition<StateName, NegotiationVerb>> {
+    let mut rows = TRANSITIONS.iter();
+    rows.find(|row| row.is_of(from, message, sender))
 }
 
 /// The rule of a window.

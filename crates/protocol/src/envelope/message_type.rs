@@ -5,58 +5,25 @@ use std::str::FromStr;
 
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 
-/// The eight message types of the specification (AE-38).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CoreType {
-    /// The initiator asks for an offer.
-    Request,
-    /// The provider's binding price.
-    Offer,
-    /// The initiator takes the offer.
-    Accept,
-    /// The initiator turns the offer down.
-    Reject,
-    /// The provider delivers.
-    Result,
-    /// The initiator judges what was delivered.
-    Verify,
-    /// The initiator names the transfer that pays.
-    Payment,
-    /// A party or the ledger reports a fault.
-    Error,
-}
-
-impl CoreType {
-    /// All eight, in the order of the specification.
-    pub const ALL: [CoreType; 8] = [
-        CoreType::Request,
-        CoreType::Offer,
-        CoreType::Accept,
-        CoreType::Reject,
-        CoreType::Result,
-        CoreType::Verify,
-        CoreType::Payment,
-        CoreType::Error,
-    ];
-
-    /// The text form, such as `x811/request`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            CoreType::Request => "x811/request",
-            CoreType::Offer => "x811/offer",
-            CoreType::Accept => "x811/accept",
-            CoreType::Reject => "x811/reject",
-            CoreType::Result => "x811/result",
-            CoreType::Verify => "x811/verify",
-            CoreType::Payment => "x811/payment",
-            CoreType::Error => "x811/error",
-        }
-    }
-}
-
-impl fmt::Display for CoreType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+named! {
+    /// The eight message types of the specification (AE-38).
+    pub enum CoreType {
+        /// The initiator asks for an offer.
+        Request = "x811/request",
+        /// The provider's binding price.
+        Offer = "x811/offer",
+        /// The initiator takes the offer.
+        Accept = "x811/accept",
+        /// The initiator turns the offer down.
+        Reject = "x811/reject",
+        /// The provider delivers.
+        Result = "x811/result",
+        /// The initiator judges what was delivered.
+        Verify = "x811/verify",
+        /// The initiator names the transfer that pays.
+        Payment = "x811/payment",
+        /// A party or the ledger reports a fault.
+        Error = "x811/error",
     }
 }
 

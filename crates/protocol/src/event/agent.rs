@@ -9,6 +9,7 @@ use crate::signature::Signature;
 use crate::time::TimestampMs;
 use crate::wallet::Wallet;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 event_group! {
     /// Who an agent is, and whether it takes part.
@@ -47,6 +48,7 @@ impl AgentEvent {
 }
 
 /// `agent_registered` (record.md section 4, ledger-contract.md section 4).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentRegistered {
@@ -59,10 +61,8 @@ pub struct AgentRegistered {
     /// SHA-256 of the canonical DID document.
     pub document_digest: Digest,
     /// The moment after which the DID counts as expired, if there is one (AX-31).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_ms: Option<TimestampMs>,
     /// There where the agent registered in the form of the published SDK.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_sdk: Option<ReferenceSdk>,
     /// The registering envelope.
     pub envelope: AcceptedHeader,

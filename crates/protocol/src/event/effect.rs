@@ -12,6 +12,7 @@ use crate::round::{
 };
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 event_group! {
     /// An effect of one record on another subject.
@@ -116,32 +117,21 @@ pub struct Engaged {
     pub interaction: InteractionId,
 }
 
-/// How a session ended (CX-38).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CloseReason {
-    /// Both signed.
-    Agreed,
-    /// The receiver of the last terms rejected them.
-    Rejected,
-    /// One of the two closed it.
-    Abandoned,
-    /// A window passed.
-    Timeout,
-    /// The target is not willing, or its capability unavailable.
-    Declined,
-}
-
-impl CloseReason {
-    /// The word in records.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            CloseReason::Agreed => "agreed",
-            CloseReason::Rejected => "rejected",
-            CloseReason::Abandoned => "abandoned",
-            CloseReason::Timeout => "timeout",
-            CloseReason::Declined => "declined",
-        }
+named! {
+    /// How a session ended (CX-38).
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CloseReason {
+        /// Both signed.
+        Agreed = "agreed",
+        /// The receiver of the last terms rejected them.
+        Rejected = "rejected",
+        /// One of the two closed it.
+        Abandoned = "abandoned",
+        /// A window passed.
+        Timeout = "timeout",
+        /// The target is not willing, or its capability unavailable.
+        Declined = "declined",
     }
 }
 
@@ -159,6 +149,7 @@ pub struct SessionClosed {
 }
 
 /// `agreed`, in an agreement's stream: the second signature was recorded.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Agreed {
@@ -175,12 +166,10 @@ pub struct Agreed {
     /// What use is held to.
     pub limits: UsageLimits,
     /// Hash of the terms of the revision before, if there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_terms_hash: Option<Digest>,
     /// Who provides it.
     pub provider: Did,
     /// Why it was negotiated again, if it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<RenewalReason>,
     /// 1, and one more with each re-negotiation.
     pub revision: u64,
@@ -206,23 +195,15 @@ pub struct Used {
     pub interaction: InteractionId,
 }
 
-/// What a breach was (capability.md, "Breach and exclusion").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BreachKind {
-    /// No RESULT came in time.
-    ResultLapsed,
-    /// A dispute was resolved against the provider.
-    DisputeUpheld,
-}
-
-impl BreachKind {
-    /// The word in records.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            BreachKind::ResultLapsed => "result_lapsed",
-            BreachKind::DisputeUpheld => "dispute_upheld",
-        }
+named! {
+    /// What a breach was (capability.md, "Breach and exclusion").
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum BreachKind {
+        /// No RESULT came in time.
+        ResultLapsed = "result_lapsed",
+        /// A dispute was resolved against the provider.
+        DisputeUpheld = "dispute_upheld",
     }
 }
 

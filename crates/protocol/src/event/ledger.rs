@@ -9,7 +9,7 @@ use crate::parameters::Parameters;
 use crate::rules::Rules;
 use crate::signature::Signature;
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use serde_with::skip_serializing_none;
 use std::str::FromStr;
 use uuid::Uuid;
 
@@ -40,6 +40,7 @@ event_group! {
 }
 
 /// Position 0: who this ledger is (record.md section 2).
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerOpened {
@@ -56,10 +57,8 @@ pub struct LedgerOpened {
     /// Decision rules in force.
     pub rules_version: u64,
     /// The least version of the rules that a program must know to read on; absent under rules 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader: Option<u64>,
     /// The log that this one goes on from, where that lost its tail; only under rules 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<Continues>,
 }
 
@@ -113,7 +112,7 @@ impl LedgerKeys {
 }
 
 /// `rules_changed`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RulesChanged {
     /// The rules from here on.
@@ -140,40 +139,17 @@ impl RulesChanged {
     }
 }
 
-/// Which server key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LedgerRole {
-    /// Signs notices.
-    Envelope,
-    /// Signs checkpoints.
-    Checkpoint,
-    /// Signs receipts.
-    Receipt,
-}
-
-impl LedgerRole {
-    /// All of them.
-    pub const ALL: [LedgerRole; 3] = [
-        LedgerRole::Envelope,
-        LedgerRole::Checkpoint,
-        LedgerRole::Receipt,
-    ];
-
-    /// As it stands in events and proofs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            LedgerRole::Envelope => "envelope",
-            LedgerRole::Checkpoint => "checkpoint",
-            LedgerRole::Receipt => "receipt",
-        }
-    }
-}
-
-impl fmt::Display for LedgerRole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+named! {
+    /// Which server key.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum LedgerRole {
+        /// Signs notices.
+        Envelope = "envelope",
+        /// Signs checkpoints.
+        Checkpoint = "checkpoint",
+        /// Signs receipts.
+        Receipt = "receipt",
     }
 }
 

@@ -3,6 +3,7 @@
 use super::group::event_group;
 use crate::observation::{BlindCause, Block};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 event_group! {
     /// Whether the ledger sees a network.
@@ -15,17 +16,16 @@ event_group! {
 }
 
 /// `network_blind`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkBlind {
     /// Why nothing can be seen.
     pub cause: BlindCause,
     /// The last head that was seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Block>,
     /// Configured labels of the endpoints that gave no usable answer last, in order; absent under
     /// rules 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<Vec<String>>,
 }
 

@@ -13,6 +13,7 @@ use crate::observation::{Block, ForkPoint, Transfer};
 use crate::time::TimestampMs;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_with::skip_serializing_none;
 
 event_group! {
     /// What the watcher saw of an interaction's payment, and what follows from it.
@@ -136,12 +137,12 @@ pub enum Level {
 }
 
 /// An observation accepted into the log.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
     /// The interaction's own EIP-3009 nonce, where a transfer shown was made under it; under rules 2
     /// each transfer has its own in its place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorization_nonce: Option<Digest>,
     /// Its block.
     pub block: Block,
@@ -158,7 +159,6 @@ pub struct Evidence {
     )]
     pub fork_unknown: bool,
     /// Where the branch of the head recorded at ACCEPT parts from the agreed one; likewise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_at: Option<ForkPoint>,
     /// How sure.
     pub level: Level,
@@ -284,6 +284,7 @@ pub struct SettlementRecords {
 }
 
 /// `confirmed`: the interaction is completed.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Confirmed {
@@ -292,14 +293,12 @@ pub struct Confirmed {
     /// One for each transaction that carries a claim; empty when nothing was due.
     pub evidence: Vec<Evidence>,
     /// Record hash of the provider's receipt before; absent for the first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_prev: Option<Digest>,
     /// Number of this among the provider's receipts, from 0.
     pub provider_seq: u64,
     /// The envelopes this rests on.
     pub records: SettlementRecords,
     /// What the chosen transfers exceed the total by; absent when nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surplus: Option<MicroUsdc>,
 }
 

@@ -1,9 +1,6 @@
 //! Facts of `x811.capability/…` (capability.md): those of an advert, which the machine `descriptor`
 //! decides on, and which others there are.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
@@ -214,68 +211,23 @@ pub(crate) fn malformed(message: impl AsRef<str>) -> Refusal {
     Refusal::new(Code::Schema, Fault::Shape, message)
 }
 
-/// The facts of one message about capabilities.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum CapabilityFacts {
-    /// Of `x811.capability/advertise`.
-    Advertise(Box<AdvertiseFacts>),
-    /// Of `x811.capability/request`.
-    Request(Box<SessionRequest>),
-    /// Of `x811.capability/response`.
-    Response(SessionResponse),
-    /// Of `x811.capability/offer`.
-    Offer(Box<SessionOffer>),
-    /// Of `x811.capability/counter`.
-    Counter(Box<SessionCounter>),
-    /// Of `x811.capability/accept`.
-    Accept(SessionAccept),
-    /// Of `x811.capability/reject`.
-    Reject(SessionReject),
-    /// Of `x811.capability/close`.
-    Close(SessionClose),
-    /// Of `x811.capability/agree`.
-    Agree(Box<SessionAgree>),
-    /// Of `x811.capability/revoke`.
-    Revoke(AgreementRevoke),
+facts_of_verbs! {
+    /// The facts of one message about capabilities.
+    CapabilityFacts of CapabilityVerb {
+        Advertise(Box<AdvertiseFacts>),
+        Request(Box<SessionRequest>),
+        Response(SessionResponse),
+        Offer(Box<SessionOffer>),
+        Counter(Box<SessionCounter>),
+        Accept(SessionAccept),
+        Reject(SessionReject),
+        Close(SessionClose),
+        Agree(Box<SessionAgree>),
+        Revoke(AgreementRevoke),
+    }
 }
 
 impl CapabilityFacts {
-    pub(super) fn from_value(
-        verb: CapabilityVerb,
-        value: Value,
-    ) -> Result<CapabilityFacts, serde_json::Error> {
-        use serde_json::from_value as read;
-        match verb {
-            CapabilityVerb::Advertise => read(value).map(CapabilityFacts::Advertise),
-            CapabilityVerb::Request => read(value).map(CapabilityFacts::Request),
-            CapabilityVerb::Response => read(value).map(CapabilityFacts::Response),
-            CapabilityVerb::Offer => read(value).map(CapabilityFacts::Offer),
-            CapabilityVerb::Counter => read(value).map(CapabilityFacts::Counter),
-            CapabilityVerb::Accept => read(value).map(CapabilityFacts::Accept),
-            CapabilityVerb::Reject => read(value).map(CapabilityFacts::Reject),
-            CapabilityVerb::Close => read(value).map(CapabilityFacts::Close),
-            CapabilityVerb::Agree => read(value).map(CapabilityFacts::Agree),
-            CapabilityVerb::Revoke => read(value).map(CapabilityFacts::Revoke),
-        }
-    }
-
-    /// Which message they are of.
-    pub const fn verb(&self) -> CapabilityVerb {
-        match self {
-            CapabilityFacts::Advertise(_) => CapabilityVerb::Advertise,
-            CapabilityFacts::Request(_) => CapabilityVerb::Request,
-            CapabilityFacts::Response(_) => CapabilityVerb::Response,
-            CapabilityFacts::Offer(_) => CapabilityVerb::Offer,
-            CapabilityFacts::Counter(_) => CapabilityVerb::Counter,
-            CapabilityFacts::Accept(_) => CapabilityVerb::Accept,
-            CapabilityFacts::Reject(_) => CapabilityVerb::Reject,
-            CapabilityFacts::Close(_) => CapabilityVerb::Close,
-            CapabilityFacts::Agree(_) => CapabilityVerb::Agree,
-            CapabilityFacts::Revoke(_) => CapabilityVerb::Revoke,
-        }
-    }
-
     /// The session or the agreement that is named; `None` of what opens its own subject.
     pub fn subject(&self) -> Option<Subject> {
         let session = match self {

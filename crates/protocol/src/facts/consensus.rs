@@ -9,9 +9,6 @@ pub use messages::{
 };
 pub use proposal::{Proposal, Threshold};
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -54,28 +51,6 @@ verbs! {
         Executed = "executed",
         /// A participant could not do it.
         Failed = "failed",
-    }
-}
-
-impl ConsensusVerb {
-    /// The `typ` of the signature inside its payload (machines.md section 7).
-    pub const fn jws_type(self) -> &'static str {
-        match self {
-            ConsensusVerb::Propose => "x811-propose+jws",
-            ConsensusVerb::VoteRequest => "x811-vote-request+jws",
-            ConsensusVerb::Ready => "x811-ready+jws",
-            ConsensusVerb::Vote => "x811-vote+jws",
-            ConsensusVerb::Reveal => "x811-reveal+jws",
-            ConsensusVerb::Commit => "x811-commit+jws",
-            ConsensusVerb::Abort => "x811-abort+jws",
-            ConsensusVerb::Suspend => "x811-suspend+jws",
-            ConsensusVerb::Resume => "x811-resume+jws",
-            ConsensusVerb::Withdraw => "x811-withdraw+jws",
-            ConsensusVerb::Escalate => "x811-escalate+jws",
-            ConsensusVerb::HumanDecision => "x811-human-decision+jws",
-            ConsensusVerb::Executed => "x811-executed+jws",
-            ConsensusVerb::Failed => "x811-failed+jws",
-        }
     }
 }
 
@@ -145,64 +120,27 @@ words! {
     }
 }
 
-/// The facts of one message of a round.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum ConsensusFacts {
-    /// Of `x811.consensus/propose`.
-    Propose(Box<Proposal>),
-    /// Of `x811.consensus/vote-request`.
-    VoteRequest(VoteRequest),
-    /// Of `x811.consensus/ready`.
-    Ready(Ready),
-    /// Of `x811.consensus/vote`.
-    Vote(Box<Vote>),
-    /// Of `x811.consensus/reveal`.
-    Reveal(Box<Reveal>),
-    /// Of `x811.consensus/commit`.
-    Commit(LeaderSignal),
-    /// Of `x811.consensus/abort`.
-    Abort(LeaderSignal),
-    /// Of `x811.consensus/suspend`.
-    Suspend(OfRound),
-    /// Of `x811.consensus/resume`.
-    Resume(OfRound),
-    /// Of `x811.consensus/withdraw`.
-    Withdraw(OfRound),
-    /// Of `x811.consensus/escalate`.
-    Escalate(Escalate),
-    /// Of `x811.consensus/human-decision`.
-    HumanDecision(HumanDecision),
-    /// Of `x811.consensus/executed`.
-    Executed(Report),
-    /// Of `x811.consensus/failed`.
-    Failed(Report),
+facts_of_verbs! {
+    /// The facts of one message of a round.
+    ConsensusFacts of ConsensusVerb {
+        Propose(Box<Proposal>),
+        VoteRequest(VoteRequest),
+        Ready(Ready),
+        Vote(Box<Vote>),
+        Reveal(Box<Reveal>),
+        Commit(LeaderSignal),
+        Abort(LeaderSignal),
+        Suspend(OfRound),
+        Resume(OfRound),
+        Withdraw(OfRound),
+        Escalate(Escalate),
+        HumanDecision(HumanDecision),
+        Executed(Report),
+        Failed(Report),
+    }
 }
 
 impl ConsensusFacts {
-    pub(super) fn from_value(
-        verb: ConsensusVerb,
-        value: Value,
-    ) -> Result<ConsensusFacts, serde_json::Error> {
-        use serde_json::from_value as read;
-        match verb {
-            ConsensusVerb::Propose => read(value).map(ConsensusFacts::Propose),
-            ConsensusVerb::VoteRequest => read(value).map(ConsensusFacts::VoteRequest),
-            ConsensusVerb::Ready => read(value).map(ConsensusFacts::Ready),
-            ConsensusVerb::Vote => read(value).map(ConsensusFacts::Vote),
-            ConsensusVerb::Reveal => read(value).map(ConsensusFacts::Reveal),
-            ConsensusVerb::Commit => read(value).map(ConsensusFacts::Commit),
-            ConsensusVerb::Abort => read(value).map(ConsensusFacts::Abort),
-            ConsensusVerb::Suspend => read(value).map(ConsensusFacts::Suspend),
-            ConsensusVerb::Resume => read(value).map(ConsensusFacts::Resume),
-            ConsensusVerb::Withdraw => read(value).map(ConsensusFacts::Withdraw),
-            ConsensusVerb::Escalate => read(value).map(ConsensusFacts::Escalate),
-            ConsensusVerb::HumanDecision => read(value).map(ConsensusFacts::HumanDecision),
-            ConsensusVerb::Executed => read(value).map(ConsensusFacts::Executed),
-            ConsensusVerb::Failed => read(value).map(ConsensusFacts::Failed),
-        }
-    }
-
     /// Rounds beside its own that it names: those in its way, and the failed one that it retries.
     pub fn names(&self) -> Vec<RoundId> {
         match self {
@@ -223,26 +161,6 @@ impl ConsensusFacts {
             | ConsensusFacts::HumanDecision(_)
             | ConsensusFacts::Executed(_)
             | ConsensusFacts::Failed(_) => Vec::new(),
-        }
-    }
-
-    /// Which message they are of.
-    pub const fn verb(&self) -> ConsensusVerb {
-        match self {
-            ConsensusFacts::Propose(_) => ConsensusVerb::Propose,
-            ConsensusFacts::VoteRequest(_) => ConsensusVerb::VoteRequest,
-            ConsensusFacts::Ready(_) => ConsensusVerb::Ready,
-            ConsensusFacts::Vote(_) => ConsensusVerb::Vote,
-            ConsensusFacts::Reveal(_) => ConsensusVerb::Reveal,
-            ConsensusFacts::Commit(_) => ConsensusVerb::Commit,
-            ConsensusFacts::Abort(_) => ConsensusVerb::Abort,
-            ConsensusFacts::Suspend(_) => ConsensusVerb::Suspend,
-            ConsensusFacts::Resume(_) => ConsensusVerb::Resume,
-            ConsensusFacts::Withdraw(_) => ConsensusVerb::Withdraw,
-            ConsensusFacts::Escalate(_) => ConsensusVerb::Escalate,
-            ConsensusFacts::HumanDecision(_) => ConsensusVerb::HumanDecision,
-            ConsensusFacts::Executed(_) => ConsensusVerb::Executed,
-            ConsensusFacts::Failed(_) => ConsensusVerb::Failed,
         }
     }
 

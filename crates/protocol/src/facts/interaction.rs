@@ -1,8 +1,5 @@
 //! Facts of the eight core types, which the machine `interaction` decides on.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_with::skip_serializing_none;
 

@@ -238,48 +238,18 @@ pub struct StepRefusal {
     pub step_id: EnvelopeId,
 }
 
-/// The facts of one message of a negotiation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum NegotiationFacts {
-    /// Of `x811.negotiation/offer`.
-    Offer(Box<ContractOffer>),
-    /// Of `x811.negotiation/counter`.
-    Counter(Box<ContractCounter>),
-    /// Of `x811.negotiation/accept`.
-    Accept(ContractAccept),
-    /// Of `x811.negotiation/reject`.
-    Reject(StepRefusal),
-    /// Of `x811.negotiation/withdraw`.
-    Withdraw(StepRefusal),
+facts_of_verbs! {
+    /// The facts of one message of a negotiation.
+    NegotiationFacts of NegotiationVerb {
+        Offer(Box<ContractOffer>),
+        Counter(Box<ContractCounter>),
+        Accept(ContractAccept),
+        Reject(StepRefusal),
+        Withdraw(StepRefusal),
+    }
 }
 
 impl NegotiationFacts {
-    pub(super) fn from_value(
-        verb: NegotiationVerb,
-        value: Value,
-    ) -> Result<NegotiationFacts, serde_json::Error> {
-        use serde_json::from_value as read;
-        match verb {
-            NegotiationVerb::Offer => read(value).map(NegotiationFacts::Offer),
-            NegotiationVerb::Counter => read(value).map(NegotiationFacts::Counter),
-            NegotiationVerb::Accept => read(value).map(NegotiationFacts::Accept),
-            NegotiationVerb::Reject => read(value).map(NegotiationFacts::Reject),
-            NegotiationVerb::Withdraw => read(value).map(NegotiationFacts::Withdraw),
-        }
-    }
-
-    /// Which message they are of.
-    pub const fn verb(&self) -> NegotiationVerb {
-        match self {
-            NegotiationFacts::Offer(_) => NegotiationVerb::Offer,
-            NegotiationFacts::Counter(_) => NegotiationVerb::Counter,
-            NegotiationFacts::Accept(_) => NegotiationVerb::Accept,
-            NegotiationFacts::Reject(_) => NegotiationVerb::Reject,
-            NegotiationFacts::Withdraw(_) => NegotiationVerb::Withdraw,
-        }
-    }
-
     /// The negotiation that is named; `None` of an offer, which opens one.
     pub const fn contract(&self) -> Option<ContractId> {
         match self {

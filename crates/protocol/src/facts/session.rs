@@ -1,9 +1,6 @@
 //! Facts of the messages of a session and of an agreement, which the machines `session` and
 //! `agreement` decide on (capability.md).
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 

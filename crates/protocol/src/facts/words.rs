@@ -10,33 +10,15 @@ macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $all:literal {
         $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+
     }) => {
-        $(#[$doc])*
-        #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-        )]
-        pub enum $name {
-            $($(#[$variant_doc])* #[serde(rename = $text)] $variant,)+
-        }
-
-        impl $name {
-            /// Every word, in the specification's order.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-
-            /// The text on the wire and in records.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)+
-                }
+        named! {
+            $(#[$doc])*
+            #[derive(Serialize, Deserialize)]
+            pub enum $name {
+                $($(#[$variant_doc])* #[serde(rename = $text)] $variant = $text,)+
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
+        impl ::std::str::FromStr for $name {
             type Err = UnknownWord;
 
             fn from_str(text: &str) -> Result<Self, UnknownWord> {
@@ -54,20 +36,18 @@ macro_rules! verbs {
     ($(#[$doc:meta])* $name:ident, $namespace:literal {
         $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+
     }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name {
-            $($(#[$variant_doc])* $variant,)+
+        named! {
+            $(#[$doc])*
+            pub enum $name {
+                $($(#[$variant_doc])* $variant = concat!("x811.", $namespace, "/", $text),)+
+            }
         }
 
         impl $name {
-            /// All of them, in the specification's order.
-            pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
-
-            /// The envelope's `type`.
-            pub const fn as_str(self) -> &'static str {
+            /// The `typ` of a signature inside its payload (machines.md section 7).
+            pub const fn jws_type(self) -> &'static str {
                 match self {
-                    $(Self::$variant => concat!("x811.", $namespace, "/", $text),)+
+                    $(Self::$variant => concat!("x811-", $text, "+jws"),)+
                 }
             }
 
@@ -83,10 +63,36 @@ macro_rules! verbs {
                 verbs.find(|verb| verb.as_str() == custom.as_str())
             }
         }
+    };
+}
 
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(self.as_str())
+/// The facts of a machine's messages: one variant for each of its verbs, of the same name.
+macro_rules! facts_of_verbs {
+    ($(#[$doc:meta])* $name:ident of $verb:ident {
+        $($variant:ident($facts:ty),)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+        #[serde(untagged)]
+        pub enum $name {
+            $(
+                #[doc = concat!("Of [`", stringify!($verb), "::", stringify!($variant), "`].")]
+                $variant($facts),
+            )+
+        }
+
+        impl $name {
+            pub(super) fn from_value(verb: $verb, value: Value) -> Result<$name, serde_json::Error> {
+                match verb {
+                    $($verb::$variant => serde_json::from_value(value).map($name::$variant),)+
+                }
+            }
+
+            /// Which message they are of.
+            pub const fn verb(&self) -> $verb {
+                match self {
+                    $($name::$variant(_) => $verb::$variant,)+
+                }
             }
         }
     };

@@ -19,65 +19,38 @@ use crate::settlement::claim::Due;
 use crate::settlement::{Aftermath, Bill, Completion, Declared, Nonces, Phase, Watched};
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use std::sync::Arc;
 
-/// Names of the ten states (AE-9).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StateName {
-    /// REQUEST recorded, OFFER awaited.
-    Pending,
-    /// OFFER recorded, ACCEPT or REJECT awaited.
-    Offered,
-    /// ACCEPT recorded, RESULT awaited.
-    Accepted,
-    /// RESULT recorded, VERIFY awaited.
-    Delivered,
-    /// VERIFY recorded, payment awaited or watched.
-    Verified,
-    /// Payment confirmed.
-    Completed,
-    /// A window passed before delivery.
-    Expired,
-    /// The initiator declined the OFFER.
-    Rejected,
-    /// The result or the payment is in dispute.
-    Disputed,
-    /// The initiator never verified.
-    Failed,
+named! {
+    /// Names of the ten states (AE-9).
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum StateName {
+        /// REQUEST recorded, OFFER awaited.
+        Pending = "pending",
+        /// OFFER recorded, ACCEPT or REJECT awaited.
+        Offered = "offered",
+        /// ACCEPT recorded, RESULT awaited.
+        Accepted = "accepted",
+        /// RESULT recorded, VERIFY awaited.
+        Delivered = "delivered",
+        /// VERIFY recorded, payment awaited or watched.
+        Verified = "verified",
+        /// Payment confirmed.
+        Completed = "completed",
+        /// A window passed before delivery.
+        Expired = "expired",
+        /// The initiator declined the OFFER.
+        Rejected = "rejected",
+        /// The result or the payment is in dispute.
+        Disputed = "disputed",
+        /// The initiator never verified.
+        Failed = "failed",
+    }
 }
 
 impl StateName {
-    /// All ten.
-    pub const ALL: [StateName; 10] = [
-        StateName::Pending,
-        StateName::Offered,
-        StateName::Accepted,
-        StateName::Delivered,
-        StateName::Verified,
-        StateName::Completed,
-        StateName::Expired,
-        StateName::Rejected,
-        StateName::Disputed,
-        StateName::Failed,
-    ];
-
-    /// The name as AE-9 writes it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            StateName::Pending => "pending",
-            StateName::Offered => "offered",
-            StateName::Accepted => "accepted",
-            StateName::Delivered => "delivered",
-            StateName::Verified => "verified",
-            StateName::Completed => "completed",
-            StateName::Expired => "expired",
-            StateName::Rejected => "rejected",
-            StateName::Disputed => "disputed",
-            StateName::Failed => "failed",
-        }
-    }
-
     /// Whether no message leads out of it (AE-23…27).
     pub fn is_terminal(self) -> bool {
         match self {
@@ -95,21 +68,14 @@ impl StateName {
     }
 }
 
-impl std::fmt::Display for StateName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// What the REQUEST fixed.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opening {
     /// The agreement it is under, if the REQUEST named one: rules 2 on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<UsedAgreement>,
     /// The contract it was opened by, if the REQUEST named one: rules 2 on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<EngagedContract>,
     /// The interaction (AX-1).
     pub id: InteractionId,
@@ -434,77 +400,47 @@ impl State {
 
     /// The payment being watched, if one is.
     pub fn settlement(&self) -> Option<&Settlement> {
-        match self {
-            State::Verified {
-                settlement: Stage::Watching(settlement),
-                ..
-            } => Some(settlement),
-            State::Verified {
-                settlement: Stage::Awaiting { .. },
-                ..
-            }
-            | State::Pending { .. }
-            | State::Offered { .. }
-            | State::Accepted { .. }
-            | State::Delivered { .. }
-            | State::Completed { .. }
-            | State::Expired(_)
-            | State::Rejected(_)
-            | State::Disputed(_)
-            | State::Failed(_) => None,
-        }
+        let State::Verified {
+            settlement: Stage::Watching(settlement),
+            ..
+        } = self
+        else {
+            return None;
+        };
+        Some(settlement)
     }
 
     /// How it was paid, if it was.
     pub fn completion(&self) -> Option<&Completion> {
-        match self {
-            State::Completed { completion, .. } => Some(completion),
-            State::Pending { .. }
-            | State::Offered { .. }
-            | State::Accepted { .. }
-            | State::Delivered { .. }
-            | State::Verified { .. }
-            | State::Expired(_)
-            | State::Rejected(_)
-            | State::Disputed(_)
-            | State::Failed(_) => None,
-        }
+        let State::Completed { completion, .. } = self else {
+            return None;
+        };
+        Some(completion)
     }
 
     /// What is still watched of an interaction that is over, and what had been agreed.
     pub fn aftermath(&self) -> Option<(&Deal, &Aftermath)> {
-        match self {
-            State::Completed {
-                deal, aftermath, ..
-            } => aftermath.as_ref().map(|aftermath| (&**deal, aftermath)),
-            State::Disputed(dispute) => dispute
-                .unpaid
-                .as_ref()
-                .map(|unpaid| (&*unpaid.deal, &unpaid.aftermath)),
-            State::Pending { .. }
-            | State::Offered { .. }
-            | State::Accepted { .. }
-            | State::Delivered { .. }
-            | State::Verified { .. }
-            | State::Expired(_)
-            | State::Rejected(_)
-            | State::Failed(_) => None,
+        if let State::Completed {
+            deal, aftermath, ..
+        } = self
+        {
+            return Some((deal, aftermath.as_ref()?));
         }
+        let State::Disputed(dispute) = self else {
+            return None;
+        };
+        let unpaid = dispute.unpaid.as_ref()?;
+        Some((&unpaid.deal, &unpaid.aftermath))
     }
 
     pub(super) fn aftermath_mut(&mut self) -> Option<&mut Aftermath> {
-        match self {
-            State::Completed { aftermath, .. } => aftermath.as_mut(),
-            State::Disputed(dispute) => dispute.unpaid.as_mut().map(|unpaid| &mut unpaid.aftermath),
-            State::Pending { .. }
-            | State::Offered { .. }
-            | State::Accepted { .. }
-            | State::Delivered { .. }
-            | State::Verified { .. }
-            | State::Expired(_)
-            | State::Rejected(_)
-            | State::Failed(_) => None,
+        if let State::Completed { aftermath, .. } = self {
+            return aftermath.as_mut();
         }
+        let State::Disputed(dispute) = self else {
+            return None;
+        };
+        Some(&mut dispute.unpaid.as_mut()?.aftermath)
     }
 
     /// Its payment, while that is watched.

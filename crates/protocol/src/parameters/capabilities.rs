@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::no_limit;
+use super::{Edition, no_limit};
 
 /// What descriptors of capabilities, sessions and agreements are held to (capability.md, "Parameters").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,8 +39,8 @@ pub struct Capabilities {
     /// Its life where the response names none.
     pub session_ms: u64,
     /// How far breaches reach. Of 1 are the blocks that were recorded without it.
-    #[serde(default, skip_serializing_if = "CapabilityRules::is_first")]
-    pub version: CapabilityRules,
+    #[serde(default, skip_serializing_if = "Edition::is_first")]
+    pub version: Edition,
 }
 
 impl Capabilities {
@@ -58,54 +58,8 @@ impl Capabilities {
         session_max_ms: 86_400_000,
         session_min_ms: 1_000,
         session_ms: 60_000,
-        version: CapabilityRules::Second,
+        version: Edition::Second,
     };
-}
-
-/// How much of capability.md, "Breach and exclusion", holds under a block: what was recorded before a rule was
-/// built keeps the meaning that it had.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "u64", into = "u64")]
-pub enum CapabilityRules {
-    /// A breach moves no trust, and an exclusion is from sessions alone.
-    #[default]
-    First,
-    /// A breach counts as a dispute (CX-49), and an exclusion is from rounds too (CC-113).
-    Second,
-}
-
-impl CapabilityRules {
-    /// Serde hands a reference.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde calls it with a reference"
-    )]
-    fn is_first(&self) -> bool {
-        *self == CapabilityRules::First
-    }
-}
-
-impl TryFrom<u64> for CapabilityRules {
-    type Error = String;
-
-    fn try_from(number: u64) -> Result<CapabilityRules, String> {
-        match number {
-            1 => Ok(CapabilityRules::First),
-            2 => Ok(CapabilityRules::Second),
-            _ => Err(format!(
-                "version {number} of capabilities is not known here: read it with a later program"
-            )),
-        }
-    }
-}
-
-impl From<CapabilityRules> for u64 {
-    fn from(rules: CapabilityRules) -> u64 {
-        match rules {
-            CapabilityRules::First => 1,
-            CapabilityRules::Second => 2,
-        }
-    }
 }
 
 /// When breaches of agreements exclude an agent from new sessions and rounds (capability.md, "Breach and
@@ -140,7 +94,7 @@ mod tests {
         assert_eq!(written["version"], 2);
         written.as_object_mut().unwrap().remove("version");
         let read: Capabilities = serde_json::from_value(written.clone()).unwrap();
-        assert_eq!(read.version, CapabilityRules::First);
+        assert_eq!(read.version, Edition::First);
         assert_eq!(serde_json::to_value(read).unwrap(), written);
         for unknown in [0, 3] {
             written["version"] = unknown.into();

@@ -1,11 +1,13 @@
 //! What rounds are held to (round.md, "Parameters").
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
-use super::no_limit;
+use super::{Edition, no_limit};
 use crate::did::Did;
 
 /// The block `rounds` of the parameters.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rounds {
@@ -16,7 +18,6 @@ pub struct Rounds {
     /// What breaks a cycle of rounds that block each other.
     pub cycle: CycleRule,
     /// The network whose blocks draw; `random` needs one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycle_network: Option<String>,
     /// Most deliveries charged to one proposer in a day of UTC.
     #[serde(default = "no_limit")]
@@ -41,7 +42,6 @@ pub struct Rounds {
     pub leaders: Leaders,
     /// Only who was heard within this time before the decision is connected; absent: since the
     /// proposal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub liveness_ms: Option<u64>,
     /// The longest time from now to the timeout.
     pub max_timeout_ms: u64,
@@ -80,53 +80,6 @@ pub struct Rounds {
     /// Which of the rules of rounds hold. Of 1 are the blocks that were recorded without it.
     #[serde(default, skip_serializing_if = "Edition::is_first")]
     pub version: Edition,
-}
-
-/// How much of round.md holds for the rounds that are opened under a block: what was recorded before a rule
-/// was built keeps the meaning that it had.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "u64", into = "u64")]
-pub enum Edition {
-    /// Rounds know nothing of each other.
-    #[default]
-    First,
-    /// They are held for rivals, cycles are broken, lasting silence is a deadlock, members get notices, and
-    /// `deliveries_per_day` is a limit.
-    Second,
-}
-
-impl Edition {
-    /// Serde hands a reference.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde calls it with a reference"
-    )]
-    fn is_first(&self) -> bool {
-        *self == Edition::First
-    }
-}
-
-impl TryFrom<u64> for Edition {
-    type Error = String;
-
-    fn try_from(number: u64) -> Result<Edition, String> {
-        match number {
-            1 => Ok(Edition::First),
-            2 => Ok(Edition::Second),
-            _ => Err(format!(
-                "version {number} of rounds is not known here: read it with a later program"
-            )),
-        }
-    }
-}
-
-impl From<Edition> for u64 {
-    fn from(edition: Edition) -> u64 {
-        match edition {
-            Edition::First => 1,
-            Edition::Second => 2,
-        }
-    }
 }
 
 /// Written and read as the block itself: rounds share it.

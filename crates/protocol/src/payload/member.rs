@@ -99,13 +99,7 @@ impl<'a> Members<'a> {
     where
         T: FromStr<Err: std::fmt::Display>,
     {
-        let Some(text) = self.optional_string(name)? else {
-            return Ok(None);
-        };
-        let word = text
-            .parse()
-            .map_err(|rule| Refusal::shape(format!("{name} is {}: {rule}", quoted(text))))?;
-        Ok(Some(word))
+        self.quoting(name, str::parse)
     }
 
     /// An amount written as a decimal string of USDC (AE-50, AX-3).
@@ -161,11 +155,7 @@ impl<'a> Members<'a> {
     }
 
     pub(super) fn optional_envelope_id(self, name: &str) -> Result<Option<EnvelopeId>, Refusal> {
-        let id = self
-            .optional_string(name)?
-            .map(EnvelopeId::lenient)
-            .transpose();
-        id.map_err(|fault| Refusal::shape(format!("{name} is no envelope id: {fault}")))
+        self.parsed(name, " is no envelope id", EnvelopeId::lenient)
     }
 
     /// The id of a negotiation, as `neg-<uuid>`.
@@ -174,11 +164,7 @@ impl<'a> Members<'a> {
     }
 
     pub(super) fn optional_contract_id(self, name: &str) -> Result<Option<ContractId>, Refusal> {
-        let id = self
-            .optional_string(name)?
-            .map(ContractId::from_public)
-            .transpose();
-        id.map_err(|fault| Refusal::shape(format!("{name}: {fault}")))
+        self.parsed(name, "", ContractId::from_public)
     }
 
     pub(super) fn agreement_id(self, name: &str) -> Result<AgreementId, Refusal> {
@@ -187,35 +173,24 @@ impl<'a> Members<'a> {
 
     /// The id of a session.
     pub(super) fn session_id(self, name: &str) -> Result<SessionId, Refusal> {
-        let id = SessionId::lenient(self.string(name)?);
-        id.map_err(|fault| Refusal::shape(format!("{name} is no session's id: {fault}")))
+        let id = self.parsed(name, " is no session's id", SessionId::lenient)?;
+        self.required(name, id)
     }
 
     /// The id of an agreement, if the member is there.
     pub(super) fn optional_agreement_id(self, name: &str) -> Result<Option<AgreementId>, Refusal> {
-        let id = self
-            .optional_string(name)?
-            .map(AgreementId::lenient)
-            .transpose();
-        id.map_err(|fault| Refusal::shape(format!("{name} is no agreement's id: {fault}")))
+        self.parsed(name, " is no agreement's id", AgreementId::lenient)
     }
 
     /// A registered agent's name.
     pub(super) fn did(self, name: &str) -> Result<Did, Refusal> {
-        let text = self.string(name)?;
-        text.parse()
-            .map_err(|fault| Refusal::shape(format!("{name} is no DID: {fault}")))
+        let did = self.parsed(name, " is no DID", str::parse)?;
+        self.required(name, did)
     }
 
     /// A moment in RFC 3339 with its offset, floored to milliseconds (AX-26).
     pub(super) fn optional_moment(self, name: &str) -> Result<Option<TimestampMs>, Refusal> {
-        let Some(text) = self.optional_string(name)? else {
-            return Ok(None);
-        };
-        let moment = TimestampMs::parse_rfc3339(text);
-        let moment = moment
-            .map_err(|fault| Refusal::shape(format!("{name} is {}: {fault}", quoted(text))))?;
-        Ok(Some(moment))
+        self.quoting(name, TimestampMs::parse_rfc3339)
     }
 
     pub(super) fn moment(self, name: &str) -> Result<TimestampMs, Refusal> {
@@ -235,16 +210,11 @@ impl<'a> Members<'a> {
     }
 
     pub(super) fn digest(self, name: &str) -> Result<Digest, Refusal> {
-        let text = self.string(name)?;
-        text.parse()
-            .map_err(|fault| Refusal::shape(format!("{name} is no hash: {fault}")))
+        self.required(name, self.optional_digest(name)?)
     }
 
     pub(super) fn optional_digest(self, name: &str) -> Result<Option<Digest>, Refusal> {
-        if !self.payload.contains_key(name) {
-            return Ok(None);
-        }
-        self.digest(name).map(Some)
+        self.parsed(name, " is no hash", str::parse)
     }
 
     /// An absolute URI (RFC 3986) of at most 2048 bytes (AE-47, AE-60).
@@ -299,6 +269,31 @@ impl<'a> Members<'a> {
         let hash = value.as_str().unwrap_or_default().parse();
         hash.map(Some)
             .map_err(|fault| bad_tx_hash(format!("{name}: {fault}")))
+    }
+
+    /// What `read` makes of a text; `is_none` says what a text is that it refuses.
+    fn parsed<T, E: std::fmt::Display>(
+        self,
+        name: &str,
+        is_none: &str,
+        read: impl FnOnce(&'a str) -> Result<T, E>,
+    ) -> Result<Option<T>, Refusal> {
+        let text = self.optional_string(name)?;
+        let value = text.map(read).transpose();
+        value.map_err(|fault| Refusal::shape(format!("{name}{is_none}: {fault}")))
+    }
+
+    /// The same, with the text that is refused.
+    fn quoting<T, E: std::fmt::Display>(
+        self,
+        name: &str,
+        read: impl FnOnce(&'a str) -> Result<T, E>,
+    ) -> Result<Option<T>, Refusal> {
+        let Some(text) = self.optional_string(name)? else {
+            return Ok(None);
+        };
+        let value = read(text).map(Some);
+        value.map_err(|fault| Refusal::shape(format!("{name} is {}: {fault}", quoted(text))))
     }
 
     fn required<T>(self, name: &str, member: Option<T>) -> Result<T, Refusal> {

@@ -31,12 +31,13 @@ pub use reserved::is_reserved;
 
 use serde_json::{Map, Value};
 
+use crate::code::Code;
 use crate::did::Did;
 use crate::envelope::{CoreType, Header, MessageType};
 use crate::facts::consensus::ConsensusVerb;
 use crate::facts::{CapabilityVerb, Facts, NegotiationVerb};
 use crate::key::KeyId;
-use crate::refusal::Refusal;
+use crate::refusal::{Kind, Refusal};
 use crate::rules::Rules;
 
 /// The settings of a ledger that decide whether a payload is well formed.
@@ -153,4 +154,15 @@ pub fn facts(
         }
     };
     facts.consistent()
+}
+
+/// What is malformed about capabilities or in a round is answered CCN-1001 (machines.md section 8).
+fn in_own_words(refusal: Refusal) -> Refusal {
+    if (refusal.code, refusal.kind) == (Code::InvalidStateTransition, Kind::Shape) {
+        return Refusal {
+            code: Code::Schema,
+            ..refusal
+        };
+    }
+    refusal
 }

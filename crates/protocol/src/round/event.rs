@@ -1,6 +1,7 @@
 //! What a ledger records in the stream of a round besides messages (round.md, "Events of `round:<id>`").
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::state::State;
 use super::tally::{Outcome, Reason, Tally, TallyVerdict};
@@ -76,6 +77,7 @@ pub struct RoundOpened {
 }
 
 /// `round_decided`: exactly one for each round.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundDecided {
@@ -86,14 +88,12 @@ pub struct RoundDecided {
     /// Why so.
     pub reason: Reason,
     /// Superseded: the hash of the block that drew the one that stays, if one did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<BlockHash>,
     /// The counts.
     pub tally: Tally,
     /// Which votes were counted.
     pub votes_digest: Digest,
     /// Superseded: by which round.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winner: Option<RoundId>,
 }
 

@@ -68,25 +68,22 @@ use crate::parameters::Rounds;
 use crate::refusal::Refusal;
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// What a message is recorded with besides its facts.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Derived {
     /// Proposal: the proposer's trust in hundredths.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<u64>,
     /// End of the window that the message opens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_at_ms: Option<TimestampMs>,
     /// It moves nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Effect>,
     /// Proposal: position of the parameters that the round is opened under.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<u64>,
     /// Vote: the block that draws in the cycle that it closes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<Seed>,
 }
 

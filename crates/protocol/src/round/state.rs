@@ -27,55 +27,36 @@ fn not_restored() -> Arc<Rounds> {
     NOT_RESTORED.clone()
 }
 
-macro_rules! names {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// Names of the thirteen states.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum StateName {
-            $($(#[$doc])* $variant,)+
-        }
-
-        impl StateName {
-            /// All thirteen.
-            pub const ALL: [StateName; 13] = [$(StateName::$variant),+];
-
-            /// As answers and rows write it.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(StateName::$variant => $name,)+
-                }
-            }
-        }
-    };
-}
-
-names! {
-    /// It waits to be opened.
-    Proposed = "proposed",
-    /// Votes are taken.
-    Open = "open",
-    /// Votes are taken, and nothing is decided.
-    Suspended = "suspended",
-    /// Sealed votes are revealed.
-    Revealing = "revealing",
-    /// It would be committed, and waits for rivals of a higher rank.
-    Held = "held",
-    /// It is to be done.
-    Committed = "committed",
-    /// It was to be done, and everybody has reported or the time for it is over.
-    Done = "done",
-    /// It is not to be done.
-    Aborted = "aborted",
-    /// Nothing was decided: a retry is possible.
-    Failed = "failed",
-    /// Humans are asked.
-    Escalated = "escalated",
-    /// A human decided that it is to be done.
-    HumanApproved = "human_approved",
-    /// A human decided that it is not.
-    HumanRejected = "human_rejected",
-    /// No human decided.
-    Undecided = "undecided",
+named! {
+    /// Names of the thirteen states.
+    pub enum StateName {
+        /// It waits to be opened.
+        Proposed = "proposed",
+        /// Votes are taken.
+        Open = "open",
+        /// Votes are taken, and nothing is decided.
+        Suspended = "suspended",
+        /// Sealed votes are revealed.
+        Revealing = "revealing",
+        /// It would be committed, and waits for rivals of a higher rank.
+        Held = "held",
+        /// It is to be done.
+        Committed = "committed",
+        /// It was to be done, and everybody has reported or the time for it is over.
+        Done = "done",
+        /// It is not to be done.
+        Aborted = "aborted",
+        /// Nothing was decided: a retry is possible.
+        Failed = "failed",
+        /// Humans are asked.
+        Escalated = "escalated",
+        /// A human decided that it is to be done.
+        HumanApproved = "human_approved",
+        /// A human decided that it is not.
+        HumanRejected = "human_rejected",
+        /// No human decided.
+        Undecided = "undecided",
+    }
 }
 
 impl StateName {
@@ -85,12 +66,6 @@ impl StateName {
             self,
             StateName::Done | StateName::Aborted | StateName::HumanRejected | StateName::Undecided
         )
-    }
-}
-
-impl std::fmt::Display for StateName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

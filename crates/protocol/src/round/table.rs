@@ -12,44 +12,21 @@ use super::state::StateName;
 use crate::code::Code;
 use crate::facts::consensus::ConsensusVerb;
 
-/// What somebody is in a round. One agent may be several of these, and may do what any of them may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Office {
-    /// Who proposed it.
-    Proposer,
-    /// Who leads it, where that is an agent.
-    Leader,
-    /// Who votes.
-    Participant,
-    /// Another of those who may lead rounds here.
-    OtherLeader,
-    /// One of those who decide what was escalated.
-    Human,
-    /// Anybody else.
-    Stranger,
-}
-
-impl Office {
-    /// All six.
-    pub const ALL: [Office; 6] = [
-        Office::Proposer,
-        Office::Leader,
-        Office::Participant,
-        Office::OtherLeader,
-        Office::Human,
-        Office::Stranger,
-    ];
-
-    /// What tables call it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Office::Proposer => "proposer",
-            Office::Leader => "leader",
-            Office::Participant => "participant",
-            Office::OtherLeader => "other leader",
-            Office::Human => "human",
-            Office::Stranger => "anybody else",
-        }
+named! {
+    /// What somebody is in a round. One agent may be several of these, and may do what any of them may.
+    pub enum Office {
+        /// Who proposed it.
+        Proposer = "proposer",
+        /// Who leads it, where that is an agent.
+        Leader = "leader",
+        /// Who votes.
+        Participant = "participant",
+        /// Another of those who may lead rounds here.
+        OtherLeader = "other leader",
+        /// One of those who decide what was escalated.
+        Human = "human",
+        /// Anybody else.
+        Stranger = "anybody else",
     }
 }
 

@@ -8,99 +8,55 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 use crate::facts::consensus::{Decision, Mechanism, Threshold};
 
-/// How a round ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It is done.
-    Commit,
-    /// It is not done.
-    Abort,
-}
-
-impl Outcome {
-    /// As records write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Outcome::Commit => "commit",
-            Outcome::Abort => "abort",
-        }
+named! {
+    /// How a round ends.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Outcome {
+        /// It is done.
+        Commit = "commit",
+        /// It is not done.
+        Abort = "abort",
     }
 }
 
-/// Why it ends so (CX-10; round.md adds five).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// The mechanism accepts it.
-    Accepted,
-    /// The mechanism does not.
-    Rejected,
-    /// As many for it as against it.
-    Tie,
-    /// Too few votes.
-    NoQuorum,
-    /// Votes, but none for or against it.
-    NoDecisiveVotes,
-    /// Optimistic: somebody objected.
-    Objection,
-    /// A rival was accepted.
-    Superseded,
-    /// Less than a majority was heard, or the round was suspended at its timeout.
-    Partition,
-    /// Mechanism leader: the leader's word.
-    LeaderDecision,
-    /// The proposer took it back.
-    Withdrawn,
-    /// The leader said nothing.
-    LeaderSilent,
-    /// Optimistic: the ledger was away for too long.
-    LedgerDown,
-    /// Weighted: not everybody acknowledged the weights.
-    WeightsUnacknowledged,
-    /// Rounds block each other.
-    Deadlock,
+named! {
+    /// Why it ends so (CX-10; round.md adds five).
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Reason {
+        /// The mechanism accepts it.
+        Accepted = "accepted",
+        /// The mechanism does not.
+        Rejected = "rejected",
+        /// As many for it as against it.
+        Tie = "tie",
+        /// Too few votes.
+        NoQuorum = "no_quorum",
+        /// Votes, but none for or against it.
+        NoDecisiveVotes = "no_decisive_votes",
+        /// Optimistic: somebody objected.
+        Objection = "objection",
+        /// A rival was accepted.
+        Superseded = "superseded",
+        /// Less than a majority was heard, or the round was suspended at its timeout.
+        Partition = "partition",
+        /// Mechanism leader: the leader's word.
+        LeaderDecision = "leader_decision",
+        /// The proposer took it back.
+        Withdrawn = "withdrawn",
+        /// The leader said nothing.
+        LeaderSilent = "leader_silent",
+        /// Optimistic: the ledger was away for too long.
+        LedgerDown = "ledger_down",
+        /// Weighted: not everybody acknowledged the weights.
+        WeightsUnacknowledged = "weights_unacknowledged",
+        /// Rounds block each other.
+        Deadlock = "deadlock",
+    }
 }
 
 impl Reason {
-    /// All of them.
-    pub const ALL: [Reason; 14] = [
-        Reason::Accepted,
-        Reason::Rejected,
-        Reason::Tie,
-        Reason::NoQuorum,
-        Reason::NoDecisiveVotes,
-        Reason::Objection,
-        Reason::Superseded,
-        Reason::Partition,
-        Reason::LeaderDecision,
-        Reason::Withdrawn,
-        Reason::LeaderSilent,
-        Reason::LedgerDown,
-        Reason::WeightsUnacknowledged,
-        Reason::Deadlock,
-    ];
-
-    /// As records write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Reason::Accepted => "accepted",
-            Reason::Rejected => "rejected",
-            Reason::Tie => "tie",
-            Reason::NoQuorum => "no_quorum",
-            Reason::NoDecisiveVotes => "no_decisive_votes",
-            Reason::Objection => "objection",
-            Reason::Superseded => "superseded",
-            Reason::Partition => "partition",
-            Reason::LeaderDecision => "leader_decision",
-            Reason::Withdrawn => "withdrawn",
-            Reason::LeaderSilent => "leader_silent",
-            Reason::LedgerDown => "ledger_down",
-            Reason::WeightsUnacknowledged => "weights_unacknowledged",
-            Reason::Deadlock => "deadlock",
-        }
-    }
-
     /// Whether the round ended without a decision, so that it may be tried again (CX-22).
     pub const fn is_failure(self) -> bool {
         match self {

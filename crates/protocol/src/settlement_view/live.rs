@@ -6,8 +6,10 @@ use crate::money::MicroUsdc;
 use crate::observation::{BlindCause, Block};
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// What is known at one moment besides the records.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Live {
     /// That moment.
@@ -15,13 +17,10 @@ pub struct Live {
     /// Whether the payment's clock runs.
     pub clock: SettlementClock,
     /// What time does next.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Due>,
     /// The newest block that is known of the network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Block>,
     /// What the network asks of a payment; whoever knows that knows what is due as well.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<NetworkRules>,
     /// Labels of the RPC endpoints without whose answer nothing is concluded now. Empty while enough
     /// of them agree.

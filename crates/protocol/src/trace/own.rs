@@ -17,6 +17,7 @@ use p256::ecdsa::signature::Verifier as _;
 use p256::ecdsa::{Signature as P256Signature, VerifyingKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 use uuid::Uuid;
 
 use super::Node;
@@ -88,6 +89,7 @@ pub fn owns(nodes: &[Node]) -> Vec<OwnToken> {
 }
 
 /// What became of one token of an agent's.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OwnStep {
     /// `jti` of the ledger's node.
@@ -95,10 +97,8 @@ pub struct OwnStep {
     /// Whose message it was in, by the ledger's word.
     pub by: Did,
     /// The key that it names, where its signature holds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Why it does not hold; absent where it does.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 

@@ -84,7 +84,7 @@ fn rounds() -> impl Strategy<Value = Rounds> {
 }
 
 fn shape() -> impl Strategy<Value = (Mechanism, bool, bool, u64, u64)> {
-    let mechanism = prop::sample::select(Mechanism::ALL);
+    let mechanism = prop::sample::select(&Mechanism::ALL);
     (
         mechanism,
         any::<bool>(),

@@ -184,7 +184,7 @@ impl Simulation {
             (self.dice.pick(&[1, 1, 2]), Mechanism::Majority)
         } else {
             let rivals = self.dice.pick(&[0, 0, 1, 1, 2]);
-            (rivals, self.dice.pick(Mechanism::ALL))
+            (rivals, self.dice.pick(&Mechanism::ALL))
         };
         for number in 0..=rivals {
             self.propose(number + 1, mechanism);
@@ -516,7 +516,7 @@ impl Simulation {
             return;
         };
         let ruling = HumanDecision {
-            decision: self.dice.pick(HumanRuling::ALL),
+            decision: self.dice.pick(&HumanRuling::ALL),
             escalation: position,
             proposal_id: of.proposal_id,
             rationale_hash: digest("seen"),

@@ -287,7 +287,7 @@ fn cx_25_what_hindered_a_round_comes_before_its_votes() {
                 hindrance: Some(hindrance),
                 leader: Some(Outcome::Commit),
                 weights: &[1, 1, 1, 1],
-                ..poll(*mechanism, &seats)
+                ..poll(mechanism, &seats)
             };
             assert_eq!(verdict(&poll), abort(reason), "{mechanism}");
         }

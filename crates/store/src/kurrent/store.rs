@@ -15,9 +15,11 @@ use x811_protocol::time::TimestampMs;
 use super::beside::{self, OpenFault};
 use super::client::Patience;
 use super::stream::Stream;
+use crate::asking::asks_another;
 use crate::log_url::LogUrl;
 use crate::postgres::{CheckpointRow, PostgresStore, Quorum, StoreUrl, Wait};
 use crate::purpose::Purpose;
+use crate::sole::sole;
 
 /// A log in EventStoreDB or KurrentDB, with everything else in a PostgreSQL database beside it.
 ///
@@ -115,16 +117,7 @@ impl KurrentStore {
 
     /// Lets go of the lease and ends the sessions.
     pub(crate) async fn close(self) {
-        let mut inner = self.inner;
-        let inner = loop {
-            match Arc::try_unwrap(inner) {
-                Ok(inner) => break inner,
-                // A commit that was given up is ending.
-                Err(shared) => inner = shared,
-            }
-            tokio::task::yield_now().await;
-        };
-        inner.beside.close().await;
+        sole(self.inner).await.beside.close().await;
     }
 }
 
@@ -255,6 +248,13 @@ impl EventLog for KurrentStore {
     }
 }
 
+macro_rules! ask_beside {
+    ($kurrent:expr, $store:ident => $answer:expr) => {{
+        let $store = &$kurrent.inner.beside;
+        $answer
+    }};
+}
+
 /// Everything but the log lies in the database, which has the leaves, too: a record asked for by its
 /// position would cost a call to the cluster each.
 impl LedgerStore for KurrentStore {
@@ -264,9 +264,7 @@ impl LedgerStore for KurrentStore {
         self
     }
 
-    async fn records(&self, positions: &[u64]) -> Result<Vec<Record>, ReadError> {
-        self.inner.beside.records(positions).await
-    }
+    asks_another!(ask_beside);
 
     /// Goes on to its end when the caller gives it up: what became of it must be known.
     async fn commit(&self, commit: Commit) -> Result<Head, AppendError> {
@@ -279,65 +277,5 @@ impl LedgerStore for KurrentStore {
                 source: Box::new(error),
             })
         })
-    }
-
-    async fn frontier(&self) -> Result<Option<(u64, Vec<u8>)>, ReadError> {
-        self.inner.beside.frontier().await
-    }
-
-    async fn bodies(&self, positions: &[u64]) -> Result<HashMap<u64, Body>, ReadError> {
-        self.inner.beside.bodies(positions).await
-    }
-
-    async fn body_part(
-        &self,
-        position: u64,
-        from: usize,
-        most: usize,
-    ) -> Result<Option<Vec<u8>>, ReadError> {
-        self.inner.beside.body_part(position, from, most).await
-    }
-
-    async fn erased(&self, positions: &[u64]) -> Result<HashMap<u64, u64>, ReadError> {
-        self.inner.beside.erased(positions).await
-    }
-
-    async fn idempotency(&self, tags: &[Digest]) -> Result<HashMap<Digest, u64>, ReadError> {
-        self.inner.beside.idempotency(tags).await
-    }
-
-    async fn envelope_positions(
-        &self,
-        ids: &[EnvelopeId],
-    ) -> Result<HashMap<EnvelopeId, u64>, ReadError> {
-        self.inner.beside.envelope_positions(ids).await
-    }
-
-    async fn claims(
-        &self,
-        chain_id: ChainId,
-        tx_hashes: &[TxHash],
-    ) -> Result<Vec<(Claim, u64)>, ReadError> {
-        self.inner.beside.claims(chain_id, tx_hashes).await
-    }
-
-    async fn index_counts(&self, size: u64) -> Result<IndexCounts, ReadError> {
-        self.inner.beside.index_counts(size).await
-    }
-
-    async fn spent_nonces(&self, since: TimestampMs) -> Result<Vec<SpentNonce>, ReadError> {
-        self.inner.beside.spent_nonces(since).await
-    }
-
-    async fn purge_nonces(&self, before: TimestampMs) -> Result<(), AppendError> {
-        self.inner.beside.purge_nonces(before).await
-    }
-
-    async fn last_tick(&self) -> Result<Option<TimestampMs>, ReadError> {
-        self.inner.beside.last_tick().await
-    }
-
-    async fn tick(&self, at: TimestampMs) -> Result<(), AppendError> {
-        self.inner.beside.tick(at).await
     }
 }

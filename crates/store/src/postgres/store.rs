@@ -29,6 +29,7 @@ use super::quorum::Quorum;
 use super::reading;
 use super::url::StoreUrl;
 use crate::purpose::Purpose;
+use crate::sole::sole;
 
 /// The shortest time between two publications of how far the log is sure.
 const PUBLISH_PAUSE: Duration = Duration::from_millis(20);
@@ -281,15 +282,7 @@ impl PostgresStore {
     /// next writer then waits until the lease has run out.
     pub async fn close(mut self) {
         self.renewal.shutdown().await;
-        let mut inner = self.inner;
-        let inner = loop {
-            match Arc::try_unwrap(inner) {
-                Ok(inner) => break inner,
-                // A commit that was given up is ending.
-                Err(shared) => inner = shared,
-            }
-            tokio::task::yield_now().await;
-        };
+        let inner = sole(self.inner).await;
         if let Some(owner) = inner.owner {
             let freed = sqlx::query("UPDATE lease SET renewed_at = 'epoch' WHERE holder = $1")
                 .bind(&owner.holder)

@@ -33,4 +33,4 @@ pub use read_model::{ReadRows, RowDifference};
 pub use store::SqliteStore;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

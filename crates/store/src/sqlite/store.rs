@@ -20,6 +20,7 @@ use super::log::SqliteLog;
 use super::own_thread;
 use super::tags;
 use crate::purpose::Purpose;
+use crate::sole::sole;
 
 /// Log, bodies, nonce journal and decision indexes in `ledger.db` of a data directory.
 ///
@@ -102,16 +103,7 @@ impl SqliteStore {
     /// Closes the database in order and gives the directory free. Dropping the store does so too,
     /// only later and without waiting.
     pub async fn close(self) {
-        let mut log = self.log;
-        let log = loop {
-            match Arc::try_unwrap(log) {
-                Ok(log) => break log,
-                // A commit that was given up is ending.
-                Err(shared) => log = shared,
-            }
-            tokio::task::yield_now().await;
-        };
-        log.close().await;
+        sole(self.log).await.close().await;
     }
 }
 

@@ -36,7 +36,7 @@ fn planted() -> Report {
     report.payments.push(Payment {
         position: 2,
         interaction: EnvelopeId::from_parts(NOW.as_ms(), &[9; 10]).into(),
-        network: PLANT.to_owned(),
+        network: PLANT.into(),
         tx_hash: TxHash::from_bytes([7; 32]),
         amount_micro_usdc: 1_500_000,
         level: Level::Safe,

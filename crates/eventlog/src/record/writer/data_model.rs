@@ -190,90 +190,56 @@ impl<'w, 'a> Serializer for &'w mut Writer<'a> {
     }
 }
 
-impl SerializeSeq for Compound<'_, '_> {
-    type Ok = ();
-    type Error = Refused;
+/// Arrays of every kind, by the method that takes an item.
+macro_rules! arrays {
+    ($($kind:ident by $take:ident,)+) => {$(
+        impl $kind for Compound<'_, '_> {
+            type Ok = ();
+            type Error = Refused;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Refused> {
-        self.item(value)
-    }
+            fn $take<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Refused> {
+                self.item(value)
+            }
 
-    fn end(self) -> Result<(), Refused> {
-        self.close_array()
-    }
+            fn end(self) -> Result<(), Refused> {
+                self.close_array()
+            }
+        }
+    )+};
 }
 
-impl SerializeTuple for Compound<'_, '_> {
-    type Ok = ();
-    type Error = Refused;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Refused> {
-        self.item(value)
-    }
-
-    fn end(self) -> Result<(), Refused> {
-        self.close_array()
-    }
+arrays! {
+    SerializeSeq by serialize_element,
+    SerializeTuple by serialize_element,
+    SerializeTupleStruct by serialize_field,
+    SerializeTupleVariant by serialize_field,
 }
 
-impl SerializeTupleStruct for Compound<'_, '_> {
-    type Ok = ();
-    type Error = Refused;
+/// Objects whose keys are known.
+macro_rules! objects {
+    ($($kind:ident,)+) => {$(
+        impl $kind for Compound<'_, '_> {
+            type Ok = ();
+            type Error = Refused;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Refused> {
-        self.item(value)
-    }
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                key: &'static str,
+                value: &T,
+            ) -> Result<(), Refused> {
+                self.member(key, value)
+            }
 
-    fn end(self) -> Result<(), Refused> {
-        self.close_array()
-    }
+            fn end(self) -> Result<(), Refused> {
+                self.close_object()
+            }
+        }
+    )+};
 }
 
-impl SerializeTupleVariant for Compound<'_, '_> {
-    type Ok = ();
-    type Error = Refused;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Refused> {
-        self.item(value)
-    }
-
-    fn end(self) -> Result<(), Refused> {
-        self.close_array()
-    }
-}
-
-impl SerializeStruct for Compound<'_, '_> {
-    type Ok = ();
-    type Error = Refused;
-
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        key: &'static str,
-        value: &T,
-    ) -> Result<(), Refused> {
-        self.member(key, value)
-    }
-
-    fn end(self) -> Result<(), Refused> {
-        self.close_object()
-    }
-}
-
-impl SerializeStructVariant for Compound<'_, '_> {
-    type Ok = ();
-    type Error = Refused;
-
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        key: &'static str,
-        value: &T,
-    ) -> Result<(), Refused> {
-        self.member(key, value)
-    }
-
-    fn end(self) -> Result<(), Refused> {
-        self.close_object()
-    }
+objects! {
+    SerializeStruct,
+    SerializeStructVariant,
 }
 
 /// A map that is open: its keys come as values.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, Frontier, Hash, InclusionProof, Record};
 use x811_protocol::event::LedgerOpened;
+use x811_protocol::named;
 
 use crate::checkpoint;
 use crate::export::{
@@ -24,30 +25,19 @@ const MAX_NOTE_BYTES: u64 = 65_535;
 /// Most checkpoints of a file that are kept.
 const MAX_CHECKPOINTS: usize = 1_000;
 
-/// What kind of file it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PaperKind {
-    /// A log from its first record on.
-    Log,
-    /// One interaction of it.
-    Bundle,
-    /// Proof of a payment.
-    Receipt,
-    /// A signed checkpoint alone.
-    Checkpoint,
-}
-
-impl PaperKind {
-    /// The kind as people read it, with its article.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PaperKind::Log => "a log",
-            PaperKind::Bundle => "a bundle",
-            PaperKind::Receipt => "a receipt",
-            PaperKind::Checkpoint => "a checkpoint",
-        }
+named! {
+    /// What kind of file it is; as a text, with its article.
+    #[derive(Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum PaperKind {
+        /// A log from its first record on.
+        Log = "a log",
+        /// One interaction of it.
+        Bundle = "a bundle",
+        /// Proof of a payment.
+        Receipt = "a receipt",
+        /// A signed checkpoint alone.
+        Checkpoint = "a checkpoint",
     }
 }
 

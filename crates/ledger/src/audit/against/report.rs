@@ -1,6 +1,7 @@
 //! What two files cannot both say, and who signed it.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use x811_eventlog::Hash;
 
 use super::paper::{Paper, PaperKind};
@@ -77,6 +78,7 @@ pub enum Contradicts {
 }
 
 /// One thing that they cannot both say.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Contradiction {
     /// Which kind of thing they say differently.
@@ -86,17 +88,13 @@ pub struct Contradiction {
     pub at: u64,
     /// In the first file the record hash or root; of an end the hash of the last record, absent where
     /// it says that there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub one: Option<Hash>,
     /// The same in the second.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub other: Option<Hash>,
     /// The ledger's key that signed the first, as `name+id+key`; absent where it is not under any
     /// signed checkpoint of that file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub one_signed_by: Option<String>,
     /// The same of the second.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub other_signed_by: Option<String>,
     /// Whether the ledger signed both: then whoever has the two files can show that it told two people
     /// different things.

@@ -73,9 +73,8 @@ impl Export {
 
     fn fault(&mut self, fault: &Fault) {
         let spot = Spot {
-            position: fault.position,
             line: Some(fault.line),
-            stream: None,
+            ..Spot::at(fault.position)
         };
         let sentence = format!("line {}: {}", fault.line, fault.kind);
         let (cause, findings) = (Cause::FormatBroken, &mut self.audit.findings);

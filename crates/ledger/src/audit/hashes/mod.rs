@@ -89,7 +89,7 @@ enum Hashed {
 }
 
 /// Links records page by page: one is hashed on all cores while the one before is linked.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct HashAudit {
     bound: Bound,
     /// Hashed, and not linked yet.
@@ -140,19 +140,9 @@ impl HashAudit {
     #[must_use]
     pub fn new(options: &Options) -> HashAudit {
         HashAudit {
-            bound: Bound::default(),
-            ahead: Vec::new(),
-            keys: Reading::default(),
-            records: 0,
-            held: 0,
-            head: Hash::ZERO,
-            is_over: false,
-            last: None,
-            checkpoints: Vec::new(),
             trusting: Trusting::by(options),
-            findings: Findings::default(),
             expected_head: options.expected_head,
-            expected_head_position: None,
+            ..HashAudit::default()
         }
     }
 
@@ -200,9 +190,8 @@ impl HashAudit {
             return;
         }
         let spot = Spot {
-            position: linked.map_or(self.held, |linked| linked.position),
             line,
-            stream: None,
+            ..Spot::at(linked.map_or(self.held, |linked| linked.position))
         };
         let Some(linked) = linked else {
             let sentence = "the bytes are not a record of format 1";
@@ -252,11 +241,7 @@ impl HashAudit {
     fn damaged(&mut self, broken: &Break) {
         self.records += 1;
         if !self.is_over {
-            let spot = Spot {
-                position: broken.position,
-                line: None,
-                stream: None,
-            };
+            let spot = Spot::at(broken.position);
             self.is_over = true;
             links::report(&spot, broken.position, &broken.cause, &mut self.findings);
         }
@@ -322,11 +307,7 @@ impl HashAudit {
 
     /// Where the end shows.
     fn end(&self) -> Spot {
-        self.last.clone().unwrap_or(Spot {
-            position: 0,
-            line: None,
-            stream: None,
-        })
+        self.last.clone().unwrap_or(Spot::at(0))
     }
 
     /// The checkpoint of a bundle, now that the ledger's keys are known.
@@ -362,9 +343,8 @@ impl HashAudit {
             && said != first
         {
             let spot = Spot {
-                position: 0,
                 line: Some(1),
-                stream: None,
+                ..Spot::at(0)
             };
             let sentence = "the header names another ledger than position 0, or other keys";
             self.findings

@@ -2,15 +2,13 @@
 
 use serde::Serialize;
 use x811_eventlog::Hash;
-use x811_protocol::did::Did;
 use x811_protocol::event::LedgerOpened;
-use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
-use x811_protocol::stream::Subject;
 
 use super::{Bound, HashAudit};
 use crate::audit::checkpoints::Covered;
 use crate::audit::finding::Finding;
 use crate::audit::trust::Trust;
+use crate::export::Scope;
 
 /// What was not looked at in any record.
 const NOT_CHECKED: [&str; 7] = [
@@ -33,24 +31,9 @@ pub struct HashReport {
     /// The ledger's DID, as position 0 says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
-    /// The interaction, of a bundle of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interaction: Option<InteractionId>,
-    /// The contract, of a bundle of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub contract: Option<ContractId>,
-    /// Whose descriptor, of a bundle of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub descriptor: Option<Did>,
-    /// The session, of a bundle of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionId>,
-    /// The agreement, of a bundle of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agreement: Option<AgreementId>,
-    /// The round, of a bundle of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub round: Option<RoundId>,
+    /// What a bundle is of, if that can be read: a member of its kind, with its id.
+    #[serde(flatten)]
+    pub scope: Option<Scope>,
     /// Whether it is a bundle: then each record is in the checkpoint's tree, and which are left out
     /// does not show.
     pub is_bundle: bool,
@@ -89,12 +72,7 @@ impl HashAudit {
             hashes_hold: findings.is_empty(),
             not_checked: NOT_CHECKED,
             ledger: ledger.map(|ledger| ledger.did.to_string()),
-            interaction: subject.and_then(Subject::interaction),
-            contract: subject.and_then(Subject::contract),
-            descriptor: subject.and_then(Subject::descriptor),
-            session: subject.and_then(Subject::session),
-            round: subject.and_then(Subject::round),
-            agreement: subject.and_then(Subject::agreement),
+            scope: subject.map(Scope::from),
             is_bundle,
             records: self.records,
             records_hold: self.held,

@@ -1,6 +1,7 @@
 //! What a receipt says, once it is found to hold.
 
 use serde::{Serialize, Serializer};
+use serde_with::skip_serializing_none;
 use x811_eventlog::{Hash, Record};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -12,25 +13,22 @@ use x811_protocol::observation::Block;
 use x811_protocol::time::TimestampMs;
 
 /// What was paid, as far as the file is whole.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PaidPayment {
     /// Which interaction.
     pub interaction: InteractionId,
     /// The ledger.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<Did>,
     /// What was agreed; absent when the receipt holds no messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub terms: Option<Terms>,
     /// The transfers that paid it; none when nothing was due.
     pub transfers: Vec<PaidTransfer>,
     /// What they exceed the total by.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub surplus: Option<MicroUsdc>,
     /// Place of the confirmation in the log.
     pub position: u64,
     /// Records under the checkpoint that the file has; absent where no signature covers the number.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tree_size: Option<u64>,
     /// Its record hash.
     pub record_hash: Hash,
@@ -39,7 +37,6 @@ pub struct PaidPayment {
     /// Number of the receipt among the provider's, from 0.
     pub provider_seq: u64,
     /// Record hash of the provider's receipt before; absent for the first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_prev: Option<Digest>,
 }
 
@@ -75,6 +72,7 @@ fn as_public<S: Serializer>(
 }
 
 /// A transfer of USDC that paid.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PaidTransfer {
     /// Network name.
@@ -82,7 +80,6 @@ pub struct PaidTransfer {
     /// EIP-155 chain id.
     pub chain_id: ChainId,
     /// The USDC contract; absent when the receipt does not hold the ledger's parameters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<EvmAddress>,
     /// Transaction.
     pub tx_hash: TxHash,
@@ -91,11 +88,9 @@ pub struct PaidTransfer {
     /// Who paid.
     pub from: EvmAddress,
     /// How that account is bound to the initiator; absent when the receipt holds no messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub payer_binding: Option<PayerBinding>,
     /// The EIP-3009 nonce that stands for this transfer, by ledger, interaction and OFFER: it was made
     /// under that, or under none; absent when the receipt holds no messages.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization_nonce: Option<Digest>,
     /// Who was paid.
     pub to: EvmAddress,

@@ -8,49 +8,30 @@
 use crate::code::Code;
 use crate::event::SessionWindow;
 use crate::facts::CapabilityVerb;
+pub use crate::turns::{Sender, Transition};
 use serde::{Deserialize, Serialize};
 
-/// Names of the six states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StateName {
-    /// The target has not answered.
-    Requested,
-    /// It is willing; terms are awaited.
-    Open,
-    /// Terms were offered.
-    Offered,
-    /// Other terms were offered.
-    Countered,
-    /// The last terms are accepted; signatures are awaited.
-    Agreeing,
-    /// It has ended.
-    Closed,
+named! {
+    /// Names of the six states.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum StateName {
+        /// The target has not answered.
+        Requested = "requested",
+        /// It is willing; terms are awaited.
+        Open = "open",
+        /// Terms were offered.
+        Offered = "offered",
+        /// Other terms were offered.
+        Countered = "countered",
+        /// The last terms are accepted; signatures are awaited.
+        Agreeing = "agreeing",
+        /// It has ended.
+        Closed = "closed",
+    }
 }
 
 impl StateName {
-    /// All six.
-    pub const ALL: [StateName; 6] = [
-        StateName::Requested,
-        StateName::Open,
-        StateName::Offered,
-        StateName::Countered,
-        StateName::Agreeing,
-        StateName::Closed,
-    ];
-
-    /// The word in answers and rows.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            StateName::Requested => "requested",
-            StateName::Open => "open",
-            StateName::Offered => "offered",
-            StateName::Countered => "countered",
-            StateName::Agreeing => "agreeing",
-            StateName::Closed => "closed",
-        }
-    }
-
     /// The window that is open in it.
     pub const fn window(self) -> Option<SessionWindow> {
         match self {
@@ -64,80 +45,34 @@ impl StateName {
     }
 }
 
-impl std::fmt::Display for StateName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// Who a message comes from, seen from the last step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Sender {
-    /// Whose the last step was.
-    Author,
-    /// The other one of the two.
-    Other,
-    /// Anybody else.
-    Stranger,
-}
-
-/// One accepting cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Transition {
-    /// The requirement it comes from.
-    pub requirement: &'static str,
-    /// State it starts from.
-    pub from: StateName,
-    /// Message that triggers it.
-    pub message: CapabilityVerb,
-    /// Who may send it.
-    pub sender: Sender,
-    /// State it leads to, once its guards hold; an unwilling response and a second signature lead to
-    /// [`StateName::Closed`] instead.
-    pub to: StateName,
-}
-
-/// All accepting cells.
-pub const TRANSITIONS: [Transition; 20] = {
+/// All accepting cells. Where its guards hold, an unwilling response and a second signature lead to
+/// [`StateName::Closed`] instead.
+pub const TRANSITIONS: [Transition<StateName, CapabilityVerb>; 20] = {
     use CapabilityVerb as M;
     use Sender::{Author, Other};
     use StateName as S;
-    const fn row(
-        requirement: &'static str,
-        from: S,
-        message: M,
-        sender: Sender,
-        to: S,
-    ) -> Transition {
-        Transition {
-            requirement,
-            from,
-            message,
-            sender,
-            to,
-        }
-    }
+    use Transition as T;
     [
-        row("CC-77", S::Requested, M::Response, Other, S::Open),
-        row("CC-80", S::Open, M::Offer, Other, S::Offered),
-        row("CC-81", S::Offered, M::Counter, Other, S::Countered),
-        row("CC-81", S::Offered, M::Accept, Other, S::Agreeing),
-        row("CC-82", S::Offered, M::Reject, Other, S::Closed),
-        row("CC-81", S::Countered, M::Counter, Other, S::Countered),
-        row("CC-81", S::Countered, M::Accept, Other, S::Agreeing),
-        row("CC-82", S::Countered, M::Reject, Other, S::Closed),
-        row("CC-84", S::Agreeing, M::Agree, Author, S::Agreeing),
-        row("CC-84", S::Agreeing, M::Agree, Other, S::Agreeing),
-        row("CC-79", S::Requested, M::Close, Author, S::Closed),
-        row("CC-79", S::Requested, M::Close, Other, S::Closed),
-        row("CC-79", S::Open, M::Close, Author, S::Closed),
-        row("CC-79", S::Open, M::Close, Other, S::Closed),
-        row("CC-79", S::Offered, M::Close, Author, S::Closed),
-        row("CC-79", S::Offered, M::Close, Other, S::Closed),
-        row("CC-79", S::Countered, M::Close, Author, S::Closed),
-        row("CC-79", S::Countered, M::Close, Other, S::Closed),
-        row("CC-79", S::Agreeing, M::Close, Author, S::Closed),
-        row("CC-79", S::Agreeing, M::Close, Other, S::Closed),
+        T::row("CC-77", S::Requested, M::Response, Other, S::Open),
+        T::row("CC-80", S::Open, M::Offer, Other, S::Offered),
+        T::row("CC-81", S::Offered, M::Counter, Other, S::Countered),
+        T::row("CC-81", S::Offered, M::Accept, Other, S::Agreeing),
+        T::row("CC-82", S::Offered, M::Reject, Other, S::Closed),
+        T::row("CC-81", S::Countered, M::Counter, Other, S::Countered),
+        T::row("CC-81", S::Countered, M::Accept, Other, S::Agreeing),
+        T::row("CC-82", S::Countered, M::Reject, Other, S::Closed),
+        T::row("CC-84", S::Agreeing, M::Agree, Author, S::Agreeing),
+        T::row("CC-84", S::Agreeing, M::Agree, Other, S::Agreeing),
+        T::row("CC-79", S::Requested, M::Close, Author, S::Closed),
+        T::row("CC-79", S::Requested, M::Close, Other, S::Closed),
+        T::row("CC-79", S::Open, M::Close, Author, S::Closed),
+        T::row("CC-79", S::Open, M::Close, Other, S::Closed),
+        T::row("CC-79", S::Offered, M::Close, Author, S::Closed),
+        T::row("CC-79", S::Offered, M::Close, Other, S::Closed),
+        T::row("CC-79", S::Countered, M::Close, Author, S::Closed),
+        T::row("CC-79", S::Countered, M::Close, Other, S::Closed),
+        T::row("CC-79", S::Agreeing, M::Close, Author, S::Closed),
+        T::row("CC-79", S::Agreeing, M::Close, Other, S::Closed),
     ]
 };
 
@@ -146,10 +81,9 @@ pub fn transition(
     from: StateName,
     message: CapabilityVerb,
     sender: Sender,
-) -> Option<&'static Transition> {
-    TRANSITIONS
-        .iter()
-        .find(|row| row.from == from && row.message == message && row.sender == sender)
+) -> Option<&'static Transition<StateName, CapabilityVerb>> {
+    let mut rows = TRANSITIONS.iter();
+    rows.find(|row| row.is_of(from, message, sender))
 }
 
 /// The code both are told when a window passes, and what they are told to do. Audits hold notices to

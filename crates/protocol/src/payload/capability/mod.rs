@@ -8,6 +8,7 @@ pub use signed::{MAX_JWS_BYTES, SignedAgreement, signed_agreement};
 
 use serde_json::{Map, Value};
 
+use super::in_own_words;
 use crate::code::Code;
 use crate::did::Did;
 use crate::facts::{CapabilityFacts, CapabilityVerb};
@@ -68,15 +69,4 @@ pub(super) fn facts(
         CapabilityVerb::Revoke => session::revoke(payload).map(Facts::Revoke),
     };
     facts.map_err(in_own_words)
-}
-
-/// What is malformed here is answered CCN-1001 (machines.md section 8).
-fn in_own_words(refusal: Refusal) -> Refusal {
-    if (refusal.code, refusal.kind) == (Code::InvalidStateTransition, Kind::Shape) {
-        return Refusal {
-            code: Code::Schema,
-            ..refusal
-        };
-    }
-    refusal
 }

@@ -37,7 +37,7 @@ pub struct SignedAgreement {
 /// CCN-1001 for any other form than the one that a ledger renders, CCN-2001 for a signature that does not
 /// hold, or that is by somebody else.
 pub fn signed_agreement(text: &[u8]) -> Result<SignedAgreement, Refusal> {
-    read(text).map_err(super::in_own_words)
+    read(text).map_err(super::super::in_own_words)
 }
 
 fn read(text: &[u8]) -> Result<SignedAgreement, Refusal> {

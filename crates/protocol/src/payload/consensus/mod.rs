@@ -8,6 +8,7 @@ mod vote;
 
 use serde_json::{Map, Value};
 
+use super::in_own_words;
 use super::member::Members;
 use crate::canonical::to_canonical;
 use crate::code::Code;
@@ -231,17 +232,6 @@ fn tag(text: &str) -> Digest {
         was_space = is_space;
     }
     Digest::of(plain.as_bytes())
-}
-
-/// What is malformed here is answered CCN-1001 (machines.md section 8).
-fn in_own_words(refusal: Refusal) -> Refusal {
-    if (refusal.code, refusal.kind) == (Code::InvalidStateTransition, Kind::Shape) {
-        return Refusal {
-            code: Code::Schema,
-            ..refusal
-        };
-    }
-    refusal
 }
 
 #[cfg(test)]

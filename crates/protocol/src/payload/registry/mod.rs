@@ -16,8 +16,6 @@ pub use register::Registration;
 pub use rotate::{Rotation, rotation_message};
 pub use update::Update;
 
-use std::fmt;
-
 use serde_json::{Map, Value};
 
 use crate::code::Code;
@@ -29,46 +27,25 @@ use crate::refusal::{Kind, Refusal, quoted};
 /// The namespace that belongs to the ledger.
 const NAMESPACE: &str = "registry";
 
-/// What is asked of the registry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verb {
-    /// Make a DID known.
-    Register,
-    /// Replace document, capabilities, wallets and expiry; never keys.
-    Update,
-    /// Replace the key that signs.
-    Rotate,
-    /// Leave for a while.
-    Deactivate,
-    /// Come back.
-    Reactivate,
-    /// Leave for ever.
-    Revoke,
+named! {
+    /// What is asked of the registry.
+    pub enum Verb {
+        /// Make a DID known.
+        Register = "x811.registry/register",
+        /// Replace document, capabilities, wallets and expiry; never keys.
+        Update = "x811.registry/update",
+        /// Replace the key that signs.
+        Rotate = "x811.registry/rotate",
+        /// Leave for a while.
+        Deactivate = "x811.registry/deactivate",
+        /// Come back.
+        Reactivate = "x811.registry/reactivate",
+        /// Leave for ever.
+        Revoke = "x811.registry/revoke",
+    }
 }
 
 impl Verb {
-    /// All six.
-    pub const ALL: [Verb; 6] = [
-        Verb::Register,
-        Verb::Update,
-        Verb::Rotate,
-        Verb::Deactivate,
-        Verb::Reactivate,
-        Verb::Revoke,
-    ];
-
-    /// The envelope's `type`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Verb::Register => "x811.registry/register",
-            Verb::Update => "x811.registry/update",
-            Verb::Rotate => "x811.registry/rotate",
-            Verb::Deactivate => "x811.registry/deactivate",
-            Verb::Reactivate => "x811.registry/reactivate",
-            Verb::Revoke => "x811.registry/revoke",
-        }
-    }
-
     /// The same as a type.
     pub fn message_type(self) -> MessageType {
         #[expect(clippy::expect_used, reason = "a test reads all six")]
@@ -101,12 +78,6 @@ impl Verb {
                 quoted(custom.name())
             ))
         })
-    }
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

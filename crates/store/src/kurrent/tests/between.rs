@@ -21,6 +21,7 @@ use crate::postgres::PostgresStore;
 use crate::postgres::tests::cluster::Node;
 use crate::postgres::tests::url;
 use crate::purpose::Purpose;
+use crate::sqlite::tests::sample;
 use crate::{LogUrl, StoreUrl, Wait};
 
 const EXPORT: &str = concat!(
@@ -158,17 +159,7 @@ async fn a_writer_that_slept_ends_the_one_that_replaced_it_and_forks_nothing() {
     stream.append(0, &due.records).await.unwrap();
     let error = slept.commit(due.clone()).await.unwrap_err();
     assert!(matches!(error, AppendError::Fenced { .. }), "{error:?}");
-    let draft = x811_eventlog::Draft {
-        recorded_at_ms: 1,
-        stream: "s".to_owned(),
-        stream_seq: 0,
-        event: serde_json::json!({ "type": "t" }),
-    };
-    let own = Commit {
-        records: vec![Record::seal(0, Head::EMPTY.hash, draft).unwrap()],
-        frontier: vec![1],
-        ..Commit::default()
-    };
+    let own = sample::commit(Head::EMPTY, 1);
     let size = due.records.len() as u64;
     let error = second.commit(own).await.unwrap_err();
     assert!(

@@ -2,13 +2,14 @@
 //! and gives every place a schema of its own.
 
 use x811_eventlog::conformance as log;
-use x811_eventlog::{Draft, EventLog as _, Head, Record};
+use x811_eventlog::{EventLog as _, Head};
 use x811_ledger::conformance::{self as promised, CheckpointPlace, Places, StorePlace};
 use x811_ledger::port::LedgerStore as _;
 
 use super::cluster::Node;
 use super::url;
 use crate::postgres::CheckpointRow;
+use crate::sqlite::tests::sample;
 use crate::{PostgresStore, StoreUrl};
 
 struct Opened {
@@ -62,39 +63,13 @@ impl log::Backend for Logs {
 #[tokio::test]
 async fn the_log_keeps_its_promises() {
     let logs = Logs(Node::start(&[]).await);
-    log::new_log_is_empty(&logs).await;
-    log::append_returns_the_head(&logs).await;
-    log::empty_batch_writes_nothing(&logs).await;
-    log::conflict_changes_nothing(&logs).await;
-    log::concurrent_appends_have_one_winner(&logs).await;
-    log::batch_over_the_limit_is_refused(&logs).await;
-    log::non_contiguous_batch_is_refused(&logs).await;
-    log::bytes_are_read_back_verbatim(&logs).await;
-    log::pages_are_contiguous_and_limited(&logs).await;
-    log::reading_past_the_end_is_empty(&logs).await;
-    log::follow_returns_at_once_when_already_longer(&logs).await;
-    log::follow_wakes_only_when_longer(&logs).await;
-    log::follow_wakes_every_follower(&logs).await;
+    log::every_promise(&logs).await;
 }
 
 #[tokio::test]
 async fn the_store_keeps_its_promises() {
     let stores = Stores(Node::start(&[]).await);
-    promised::a_commit_is_read_back_whole(&stores).await;
-    promised::records_come_in_the_order_they_are_asked_for(&stores).await;
-    promised::asking_for_nothing_finds_nothing(&stores).await;
-    promised::a_taken_key_leaves_nothing(&stores).await;
-    promised::a_commit_twice_is_a_conflict_that_leaves_nothing(&stores).await;
-    promised::a_position_has_the_body_of_its_record(&stores).await;
-    promised::a_commit_that_was_given_up_holds_whole_or_not_at_all(&stores).await;
-    promised::a_later_writer_fences_every_write(&stores).await;
-    promised::many_rows_are_one_commit(&stores).await;
-    promised::everything_survives_reopening(&stores).await;
-    promised::nonces_alone_need_the_right_size(&stores).await;
-    promised::purging_forgets_what_is_older_and_nothing_else(&stores).await;
-    promised::the_last_tick_is_the_one_that_counts(&stores).await;
-    promised::counts_are_of_what_lies_below(&stores).await;
-    promised::erased_bodies_are_gone_and_nothing_else(&stores).await;
+    promised::every_promise_of_a_store(&stores).await;
 }
 
 struct Signed {
@@ -132,9 +107,7 @@ impl Places for Checkpoints {
 #[tokio::test]
 async fn the_row_of_the_checkpoint_keeps_its_promises() {
     let places = Checkpoints(Stores(Node::start(&[]).await));
-    promised::a_swap_needs_what_is_stored(&places).await;
-    promised::of_two_swaps_one_is_done(&places).await;
-    promised::a_checkpoint_survives_reopening(&places).await;
+    promised::every_promise_of_a_checkpoint(&places).await;
 }
 
 /// Who follows sees what is published, and not what is only committed; who was replaced hears of it.
@@ -144,18 +117,7 @@ async fn stores_3_who_follows_sees_nothing_beyond_the_published_head() {
     let url = url(&node).await;
     let writer = PostgresStore::open(&url, None).await.unwrap();
     let follower = PostgresStore::open_following(&url).await.unwrap();
-    let mut head = Head::EMPTY;
-    let records = [0, 1, 2].map(|position| {
-        let draft = Draft {
-            recorded_at_ms: position,
-            stream: "test".to_owned(),
-            stream_seq: position,
-            event: serde_json::json!({ "type": "test" }),
-        };
-        let record = Record::seal(position, head.hash, draft).unwrap();
-        head = Head::after(&record);
-        record
-    });
+    let records = sample::records(Head::EMPTY, 3);
     writer.append(0, &records).await.unwrap();
     assert!(writer.lease().unwrap().is_sure());
     // Published a moment later, and shown once that was looked at.

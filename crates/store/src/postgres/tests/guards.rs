@@ -2,11 +2,13 @@
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, PgConnection};
+use x811_eventlog::Head;
 use x811_ledger::checkpoint::{CheckpointStore as _, CheckpointStoreError};
 use x811_ledger::port::{Commit, LedgerStore as _};
 
 use super::cluster::Node;
 use super::url;
+use crate::sqlite::tests::sample;
 use crate::{PostgresError, PostgresStore};
 
 async fn refused(stranger: &mut PgConnection, statement: &str) -> String {
@@ -24,23 +26,9 @@ async fn a_stranger_with_a_shell_changes_nothing_of_the_log() {
     let node = Node::start(&[]).await;
     let url = url(&node).await;
     let store = PostgresStore::open(&url, None).await.unwrap();
-    let draft = x811_eventlog::Draft {
-        recorded_at_ms: 1,
-        stream: "s".to_owned(),
-        stream_seq: 0,
-        event: serde_json::json!({ "type": "t" }),
-    };
-    let head = x811_eventlog::Head::EMPTY;
-    let record = x811_eventlog::Record::seal(0, head.hash, draft).unwrap();
-    let bytes: std::sync::Arc<[u8]> = b"{}".as_slice().into();
     let commit = Commit {
-        bodies: vec![x811_ledger::port::Body {
-            position: 0,
-            digest: x811_protocol::digest::Digest::of(&bytes),
-            bytes,
-        }],
-        records: vec![record],
-        ..Commit::default()
+        bodies: vec![sample::body(0, b"{}")],
+        ..sample::commit(Head::EMPTY, 1)
     };
     store.commit(commit).await.unwrap();
     let mut stranger = node.stranger().await;

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use sqlx::Connection as _;
 use tokio::task::JoinHandle;
-use x811_eventlog::{AppendError, Draft, EventLog as _, Head, Record};
+use x811_eventlog::{AppendError, EventLog as _, Head};
 use x811_ledger::port::{Commit, LedgerStore as _};
 
 use super::cluster::Node;
 use super::url;
+use crate::sqlite::tests::sample;
 use crate::{PostgresError, PostgresStore, Quorum, StoreUrl};
 
 /// A commit that is under way.
@@ -108,19 +109,7 @@ impl Three {
 }
 
 fn next(head: Head) -> Commit {
-    let draft = Draft {
-        recorded_at_ms: head.recorded_at_ms + 1,
-        stream: "s".to_owned(),
-        stream_seq: head.size,
-        event: serde_json::json!({ "type": "t" }),
-    };
-    let record = Record::seal(head.size, head.hash, draft).unwrap();
-    Commit {
-        expected_size: head.size,
-        records: vec![record],
-        frontier: vec![1],
-        ..Commit::default()
-    }
+    sample::commit(head, 1)
 }
 
 /// Who gains: whoever ends a query that hangs. PostgreSQL then calls the commit done, with a warning.

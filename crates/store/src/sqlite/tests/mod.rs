@@ -10,7 +10,7 @@ mod log;
 mod read_model;
 mod read_only;
 mod readers;
-mod sample;
+pub(crate) mod sample;
 mod tags;
 mod tiles;
 mod wal;

@@ -19,7 +19,7 @@ use x811_protocol::id::EnvelopeId;
 pub(super) const BASE_SEPOLIA: ChainId = ChainId::new(84_532);
 
 /// `count` small records that continue `head`.
-pub(super) fn records(head: Head, count: u64) -> Vec<Record> {
+pub(crate) fn records(head: Head, count: u64) -> Vec<Record> {
     let mut end = head;
     (0..count)
         .map(|_| {
@@ -37,7 +37,7 @@ pub(super) fn records(head: Head, count: u64) -> Vec<Record> {
 }
 
 /// A commit of `count` records that continue `head`, with a frontier and nothing else.
-pub(super) fn commit(head: Head, count: u64) -> Commit {
+pub(crate) fn commit(head: Head, count: u64) -> Commit {
     Commit {
         expected_size: head.size,
         records: records(head, count),
@@ -46,7 +46,7 @@ pub(super) fn commit(head: Head, count: u64) -> Commit {
     }
 }
 
-pub(super) fn body(position: u64, bytes: &[u8]) -> Body {
+pub(crate) fn body(position: u64, bytes: &[u8]) -> Body {
     Body {
         position,
         digest: Digest::of(bytes),

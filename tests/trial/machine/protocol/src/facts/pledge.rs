@@ -1,7 +1,6 @@
 //! Facts of `x811.pledge/give`, the one message of the trial machine.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 verbs! {
     /// The message of a pledge.
