@@ -7,8 +7,8 @@ use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{
-    Claim, Confirmed, Event, LedgerEvent, LedgerResumed, NetworkBlind, NetworkEvent,
-    NetworkSighted, Refuted, SettlementEvent,
+    Claim, Confirmed, EnvelopeAccepted, Event, LedgerEvent, LedgerResumed, NetworkBlind,
+    NetworkEvent, NetworkSighted, Refuted, SettlementEvent,
 };
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::facts::Facts;
@@ -91,6 +91,14 @@ impl Outcome {
             .as_ref()
             .err()
             .map(|refusal| refusal.code)
+    }
+
+    /// The message that it recorded first.
+    pub(crate) fn accepted(&self) -> &EnvelopeAccepted {
+        match &self.events[0] {
+            Event::EnvelopeAccepted(accepted) => accepted,
+            other => panic!("{} is no message", other.type_name()),
+        }
     }
 
     /// What it confirmed.
