@@ -38,7 +38,7 @@ impl Status {
 
 /// What a DID counts as at some moment: its status, and whether its time is over (AX-31).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum AgentStanding {
     /// It may act.
     Active,
     /// It asked to be left out for a while.
@@ -49,14 +49,14 @@ pub enum Standing {
     Revoked,
 }
 
-impl Standing {
+impl AgentStanding {
     /// The word shown.
     pub fn as_str(self) -> &'static str {
         match self {
-            Standing::Active => "active",
-            Standing::Deactivated => "deactivated",
-            Standing::Expired => "expired",
-            Standing::Revoked => "revoked",
+            AgentStanding::Active => "active",
+            AgentStanding::Deactivated => "deactivated",
+            AgentStanding::Expired => "expired",
+            AgentStanding::Revoked => "revoked",
         }
     }
 }
@@ -225,13 +225,13 @@ impl Agent {
     }
 
     /// What it counts as at `at`.
-    pub fn standing(&self, at: TimestampMs) -> Standing {
+    pub fn standing(&self, at: TimestampMs) -> AgentStanding {
         let expired = self.expires_at_ms.is_some_and(|expires| at > expires);
         match self.status {
-            Status::Revoked => Standing::Revoked,
-            Status::Deactivated => Standing::Deactivated,
-            Status::Active if expired => Standing::Expired,
-            Status::Active => Standing::Active,
+            Status::Revoked => AgentStanding::Revoked,
+            Status::Deactivated => AgentStanding::Deactivated,
+            Status::Active if expired => AgentStanding::Expired,
+            Status::Active => AgentStanding::Active,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use x811_client::compose::Accept;
 use x811_client::http::AgentStatus;
-use x811_client::policy::{Provider, ProviderStatus, Trust, Verdict, judge};
+use x811_client::policy::{OfferVerdict, Provider, ProviderStatus, Trust, judge};
 use x811_protocol::envelope::CoreType;
 use x811_protocol::id::InteractionId;
 
@@ -52,8 +52,8 @@ async fn enforce_policy(case: &Case<'_>) -> Result<String, Failure> {
         trust: Trust::NEW_AGENT,
     };
     match judge(offer, request, provider, Trust::ZERO) {
-        Verdict::Accept | Verdict::AskPerson => Ok(narration::usdc(offer.total_cost)),
-        Verdict::Reject { code, error_code } => {
+        OfferVerdict::Accept | OfferVerdict::AskPerson => Ok(narration::usdc(offer.total_cost)),
+        OfferVerdict::Reject { code, error_code } => {
             let message = format!(
                 "not sent: policy {} of your REQUEST rules this offer out ({code})",
                 request.acceptance_policy

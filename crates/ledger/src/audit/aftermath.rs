@@ -4,7 +4,8 @@
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, Final, Late, Reversed, Seen, SettlementEvent};
 use x811_protocol::evm::TxHash;
-use x811_protocol::interaction::{Aftermath, Standing, late_of};
+use x811_protocol::interaction::DeclaredStanding;
+use x811_protocol::settlement::{Aftermath, late_of};
 
 use super::decision::Decided;
 use super::evidence::{Grounds, are_all_quoted, stands_on};
@@ -103,7 +104,7 @@ fn is_above(
     findings: &mut Findings,
 ) {
     for declared in &aftermath.declared {
-        if let Standing::Seen(block) = declared.standing
+        if let DeclaredStanding::Seen(block) = declared.standing
             && made_final.contains(&declared.tx_hash)
             && !stands_on(&reached.head, &block)
         {

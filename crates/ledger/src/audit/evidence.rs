@@ -2,12 +2,13 @@
 //! and by what was recorded once it was over (ledger-contract.md section 5).
 
 use x811_protocol::event::{Claim, Evidence, Level, PayerBinding};
-use x811_protocol::interaction::age::{fork_fault, is_older_than_accept, is_shown_older};
-use x811_protocol::interaction::claim::{Candidate, Due};
-use x811_protocol::interaction::{Deal, Declared, Standing};
+use x811_protocol::interaction::{Deal, DeclaredStanding};
 use x811_protocol::observation::{Block, Transfer};
 use x811_protocol::parameters::Network;
 use x811_protocol::rules::Rules;
+use x811_protocol::settlement::Declared;
+use x811_protocol::settlement::age::{fork_fault, is_older_than_accept, is_shown_older};
+use x811_protocol::settlement::claim::{Candidate, Due};
 
 use super::authorization;
 use super::decision::Decided;
@@ -60,9 +61,9 @@ impl Grounds<'_> {
         findings: &mut Findings,
     ) {
         let seen_there = match declared.standing {
-            Standing::Seen(block) => block == evidence.block,
-            Standing::Unseen | Standing::Gone(_) => false,
-            Standing::Refuted(_) => true,
+            DeclaredStanding::Seen(block) => block == evidence.block,
+            DeclaredStanding::Unseen | DeclaredStanding::Gone(_) => false,
+            DeclaredStanding::Refuted(_) => true,
         };
         if !seen_there {
             let sentence = "the transaction was not seen in that block before";

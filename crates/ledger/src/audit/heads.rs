@@ -21,7 +21,7 @@ use x811_protocol::event::{
     SettlementEvent,
 };
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress};
-use x811_protocol::interaction::{Standing, State};
+use x811_protocol::interaction::{DeclaredStanding, State};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead};
 use x811_protocol::time::TimestampMs;
 
@@ -434,7 +434,8 @@ impl Heads {
                 FindingStatus::Seen | FindingStatus::Insufficient
             );
             let declared = settlement.declared(found.tx_hash).filter(|_| is_there);
-            let Some(Standing::Seen(block)) = declared.map(|declared| declared.standing) else {
+            let Some(DeclaredStanding::Seen(block)) = declared.map(|declared| declared.standing)
+            else {
                 continue;
             };
             let known = from.below.entry(block.number);
@@ -491,7 +492,10 @@ fn records_a_reorganisation(decided: &Decided<'_>) -> bool {
     let mut declared = declared.into_iter().flatten();
     declared.any(|declared| {
         declared.tx_hash == seen.tx_hash
-            && matches!(declared.standing, Standing::Seen(_) | Standing::Gone(_))
+            && matches!(
+                declared.standing,
+                DeclaredStanding::Seen(_) | DeclaredStanding::Gone(_)
+            )
     })
 }
 

@@ -7,10 +7,10 @@ use x811_protocol::event::{
     SettlementRecords,
 };
 use x811_protocol::evm::TxHash;
-use x811_protocol::interaction::claim::{Candidate, choose};
-use x811_protocol::interaction::level::is_safe;
 use x811_protocol::interaction::{Delivery, RecordRef, Settlement, Stage, State};
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::settlement::claim::{Candidate, choose};
+use x811_protocol::settlement::level::is_safe;
 use x811_protocol::time::TimestampMs;
 
 use super::authorization;

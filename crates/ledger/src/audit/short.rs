@@ -8,10 +8,11 @@ use foldhash::HashMap;
 use x811_protocol::event::{Event, Looked, Refuted, RefutedCause, SettlementEvent};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::claim::{Candidate, choose};
-use x811_protocol::interaction::{Declared, Standing, State};
+use x811_protocol::interaction::{DeclaredStanding, State};
 use x811_protocol::observation::{Block, Transfer};
 use x811_protocol::rules::Rules;
+use x811_protocol::settlement::Declared;
+use x811_protocol::settlement::claim::{Candidate, choose};
 
 use super::decision::Decided;
 use super::evidence::{Grounds, are_all_quoted, head_of};
@@ -114,7 +115,7 @@ impl SeenTransfers {
         remarks: &mut Remarks,
     ) {
         let may_be_too_many = grounds.declared.iter().any(|declared| {
-            let Standing::Seen(block) = declared.standing else {
+            let DeclaredStanding::Seen(block) = declared.standing else {
                 return false;
             };
             let shown = self.of(id, declared.tx_hash, block);
@@ -177,13 +178,15 @@ impl SeenTransfers {
                 (refuted.evidence.block, Some(&refuted.evidence.transfers))
             } else {
                 match declared.standing {
-                    Standing::Unseen | Standing::Gone(_) => return Others::NotDefinite,
-                    Standing::Seen(block) | Standing::Refuted(block) => {
+                    DeclaredStanding::Unseen | DeclaredStanding::Gone(_) => {
+                        return Others::NotDefinite;
+                    }
+                    DeclaredStanding::Seen(block) | DeclaredStanding::Refuted(block) => {
                         (block, self.of(id, declared.tx_hash, block))
                     }
                 }
             };
-            let is_refuted = matches!(declared.standing, Standing::Refuted(_));
+            let is_refuted = matches!(declared.standing, DeclaredStanding::Refuted(_));
             let depth = head.saturating_add(1).saturating_sub(block.number);
             if depth < grounds.network.confirmed_depth && !is_refuted {
                 return Others::NotDefinite;

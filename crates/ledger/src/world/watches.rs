@@ -7,7 +7,8 @@ use imbl::{OrdMap, OrdSet};
 use std::collections::BTreeSet;
 use x811_protocol::evm::{BlockHash, EvmAddress, TxHash};
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Declared, Schedule, Standing, State};
+use x811_protocol::interaction::{DeclaredStanding, Schedule, State};
+use x811_protocol::settlement::Declared;
 use x811_protocol::time::TimestampMs;
 
 /// What is watched of one network. Several interactions may have declared the same transaction, so
@@ -78,7 +79,7 @@ impl World {
         let watching = declarers.filter_map(|(_, id)| self.watching(*id)?.state.watched());
         let mut declared = watching.flat_map(|(_, declared)| declared);
         declared.any(|declared| {
-            declared.tx_hash == tx_hash && matches!(declared.standing, Standing::Seen(_))
+            declared.tx_hash == tx_hash && matches!(declared.standing, DeclaredStanding::Seen(_))
         })
     }
 
@@ -193,7 +194,7 @@ fn undecided(state: Option<&State>) -> impl Iterator<Item = TxHash> + Clone {
         let is_recent = matches!(settlement.schedule, Schedule::Confirmation { .. });
         let declared = settlement.declared.iter();
         declared
-            .filter(move |declared| is_recent || declared.standing != Standing::Unseen)
+            .filter(move |declared| is_recent || declared.standing != DeclaredStanding::Unseen)
             .map(|declared| declared.tx_hash)
     })
 }
@@ -230,7 +231,7 @@ fn recorded_above(state: Option<&State>) -> impl Iterator<Item = (u64, BlockHash
         let is_open =
             |tx_hash| aftermath.is_none_or(|aftermath| aftermath.may_be_late(tx_hash));
         let is_below = |declared: &Declared| {
-            matches!(declared.standing, Standing::Seen(block) if block.number <= head.number)
+            matches!(declared.standing, DeclaredStanding::Seen(block) if block.number <= head.number)
         };
         let is_asked = declared.iter().any(|it| is_below(it) && is_open(it.tx_hash));
         is_asked.then_some((head.number, head.hash))

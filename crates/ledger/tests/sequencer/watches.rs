@@ -8,7 +8,8 @@ use x811_ledger::world::{Live, World};
 use x811_protocol::event::Event;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Declared, Schedule, Standing};
+use x811_protocol::interaction::{DeclaredStanding, Schedule};
+use x811_protocol::settlement::Declared;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
@@ -67,7 +68,7 @@ fn undecided(live: &Live) -> BTreeSet<TxHash> {
     };
     let mut declared = settlement.declared.clone();
     if let Schedule::Look { .. } = settlement.schedule {
-        declared.retain(|declared| declared.standing != Standing::Unseen);
+        declared.retain(|declared| declared.standing != DeclaredStanding::Unseen);
     }
     hashes(&declared)
 }
@@ -81,7 +82,7 @@ fn wanted(live: &Live, head_at: TimestampMs) -> BTreeSet<TxHash> {
     }
     let aftermath = live.state.aftermath();
     aftermath.map_or_else(BTreeSet::new, |(_, aftermath)| {
-        let is_gone = |it: &&Declared| matches!(it.standing, Standing::Gone(_));
+        let is_gone = |it: &&Declared| matches!(it.standing, DeclaredStanding::Gone(_));
         let gone = aftermath.declared.iter().filter(is_gone);
         gone.map(|declared| declared.tx_hash).collect()
     })

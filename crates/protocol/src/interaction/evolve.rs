@@ -7,8 +7,8 @@ use super::message::offer_deadline;
 use super::settlement::FAILURES_TO_DISPUTE;
 use super::table;
 use super::{
-    Acceptance, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer, Opening, RecordRef,
-    Schedule, Settlement, Stage, Standing, State, StateName, WrittenOnce,
+    Acceptance, Closing, Completion, Deal, Declared, DeclaredStanding, Delivery, Dispute, Offer,
+    Opening, RecordRef, Schedule, Settlement, Stage, State, StateName, WrittenOnce,
 };
 use crate::code::Code;
 use crate::event::{
@@ -311,7 +311,7 @@ impl Step<'_> {
                     payer: payment.payer_address,
                     binding,
                     payment: record.position,
-                    standing: Standing::Unseen,
+                    standing: DeclaredStanding::Unseen,
                 });
             }
         }
@@ -375,7 +375,7 @@ impl Step<'_> {
         &self,
         watched: &mut Watched,
         tx_hash: TxHash,
-        standing: Standing,
+        standing: DeclaredStanding,
     ) -> Result<(), Illegal> {
         let declared = watched
             .settlement
@@ -383,7 +383,9 @@ impl Step<'_> {
             .iter_mut()
             .find(|d| d.tx_hash == tx_hash);
         let declared = declared.ok_or_else(|| self.illegal("the transaction is not declared"))?;
-        if matches!(declared.standing, Standing::Refuted(_)) || declared.standing == standing {
+        if matches!(declared.standing, DeclaredStanding::Refuted(_))
+            || declared.standing == standing
+        {
             return Err(self.illegal("the transaction already stands like that"));
         }
         declared.standing = standing;
@@ -391,12 +393,16 @@ impl Step<'_> {
     }
 
     fn seen(&self, mut watched: Watched, seen: &Seen) -> Result<State, Illegal> {
-        self.stand(&mut watched, seen.tx_hash, Standing::Seen(seen.block))?;
+        self.stand(
+            &mut watched,
+            seen.tx_hash,
+            DeclaredStanding::Seen(seen.block),
+        )?;
         Ok(watched.verified())
     }
 
     fn unseen(&self, mut watched: Watched, tx_hash: TxHash) -> Result<State, Illegal> {
-        self.stand(&mut watched, tx_hash, Standing::Unseen)?;
+        self.stand(&mut watched, tx_hash, DeclaredStanding::Unseen)?;
         Ok(watched.verified())
     }
 
@@ -407,7 +413,7 @@ impl Step<'_> {
         self.stand(
             &mut watched,
             refuted.tx_hash,
-            Standing::Refuted(refuted.evidence.block),
+            DeclaredStanding::Refuted(refuted.evidence.block),
         )?;
         watched.settlement.failures += 1;
         watched.settlement.last_failure = Some(refuted.code);

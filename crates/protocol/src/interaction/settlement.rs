@@ -10,7 +10,7 @@ use super::age::Age;
 use super::claim::Candidate;
 use super::narrow::{Choice, Covered};
 use super::view::View;
-use super::{Context, Deal, Declared, Schedule, Settlement, Stage, Standing, State};
+use super::{Context, Deal, Declared, DeclaredStanding, Schedule, Settlement, Stage, State};
 use crate::digest::Digest;
 use crate::event::{
     Confirmed, Event, Finding, FindingStatus, Looked, Refuted, RefutedCause, Seen, SettlementEvent,
@@ -133,9 +133,9 @@ impl Watching<'_> {
 
     fn seen(&self, declared: &Declared, mined: &MinedTransaction) -> Option<Event> {
         let known = match declared.standing {
-            Standing::Unseen | Standing::Gone(_) => false,
-            Standing::Seen(block) => block == mined.block,
-            Standing::Refuted(_) => true,
+            DeclaredStanding::Unseen | DeclaredStanding::Gone(_) => false,
+            DeclaredStanding::Seen(block) => block == mined.block,
+            DeclaredStanding::Refuted(_) => true,
         };
         (!known).then(|| {
             Event::Settlement(SettlementEvent::Seen(Seen {
@@ -148,7 +148,7 @@ impl Watching<'_> {
 
     /// A head below the block only lags; one that reached it shows a reorganisation.
     fn unseen(&self, declared: &Declared) -> Option<Event> {
-        let Standing::Seen(block) = declared.standing else {
+        let DeclaredStanding::Seen(block) = declared.standing else {
             return None;
         };
         (self.view.sweep.head.number >= block.number).then_some(Event::Settlement(
@@ -185,7 +185,7 @@ impl Watching<'_> {
         self.settlement
             .declared
             .iter()
-            .filter(|declared| !matches!(declared.standing, Standing::Refuted(_)))
+            .filter(|declared| !matches!(declared.standing, DeclaredStanding::Refuted(_)))
             .filter_map(|declared| {
                 let mined = self
                     .view
@@ -242,7 +242,7 @@ impl Watching<'_> {
     /// Whether nothing more can come of it: it is deep enough, and known to be old or not. What was
     /// refuted before stays so, whether or not a watcher that has just begun knows its age again.
     fn is_definite(&self, declared: &Declared, mined: &MinedTransaction) -> bool {
-        if matches!(declared.standing, Standing::Refuted(_)) {
+        if matches!(declared.standing, DeclaredStanding::Refuted(_)) {
             let depth = self.view.sweep.depth_of(&mined.block);
             return depth >= self.view.network.confirmed_depth;
         }
@@ -282,7 +282,7 @@ impl Watching<'_> {
         covered: bool,
     ) -> Option<Finding> {
         let asked = self.view.sweep.transactions.get(&declared.tx_hash)?;
-        let refuted = matches!(declared.standing, Standing::Refuted(_))
+        let refuted = matches!(declared.standing, DeclaredStanding::Refuted(_))
             || refutations
                 .iter()
                 .any(|refuted| refuted.tx_hash == declared.tx_hash);

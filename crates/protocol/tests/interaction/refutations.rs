@@ -3,7 +3,7 @@
 
 use x811_protocol::code::Code;
 use x811_protocol::event::RefutedCause;
-use x811_protocol::interaction::{Standing, StateName};
+use x811_protocol::interaction::{DeclaredStanding, StateName};
 use x811_protocol::observation::TransactionStatus;
 
 use crate::chain::{Chain, DEPTH, OTHER, PAYEE, PAYER, TREASURY, transfers, tx};
@@ -40,7 +40,7 @@ fn reverted() {
     let block = world.next_block();
     assert!(matches!(
         world.settlement(0).declared[0].standing,
-        Standing::Refuted(_)
+        DeclaredStanding::Refuted(_)
     ));
     world.until_block(block + 1);
     assert_eq!(world.sweep(0).events, [], "once per hash");

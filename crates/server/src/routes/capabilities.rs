@@ -2,7 +2,7 @@
 //! it signed (capability.md, "Descriptor"). Open to everybody: it is an advertisement.
 
 use super::interaction::Question;
-use super::message_by_id::Found;
+use super::message_by_id::FoundEnvelope;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked};
@@ -53,7 +53,7 @@ pub(super) async fn handle<C: Clock>(
         record.recorded_at_ms(),
         row.detail["revision"],
     );
-    let found = Found {
+    let found = FoundEnvelope {
         app,
         before: Some(before),
         envelope: Some(envelope.ok_or_else(|| ApiError::damaged(position))?),

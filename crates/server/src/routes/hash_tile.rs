@@ -11,7 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use std::sync::Arc;
 use x811_eventlog::HashTile;
-use x811_eventlog::tile::Content;
+use x811_eventlog::tile::TileContent;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::proof;
@@ -53,7 +53,7 @@ pub(super) async fn handle<C: Clock>(
 ) -> Result<impl IntoResponse, ReadRefusal> {
     let path = format!("tile/{level}/{index}");
     let (named, checkpoint) = tile::named(&app, &path).await?;
-    let Content::Hashes(level) = named.content else {
+    let TileContent::Hashes(level) = named.content else {
         return Err(ApiError::not_found("hashes have a level of 0 to 63").into());
     };
     let rows = app.ledger.read_model();
