@@ -25,7 +25,7 @@ mod lies;
 mod log;
 #[path = "../../crates/ledger/tests/adversary/members.rs"]
 mod members;
-#[path = "../../crates/ledger/tests/sequencer/party.rs"]
+#[path = "../../crates/ledger/tests/support/party.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod party;
 #[path = "../../crates/ledger/tests/adversary/roots.rs"]

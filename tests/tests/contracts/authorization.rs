@@ -8,12 +8,9 @@ use alloy::signers::SignerSync;
 use alloy::sol_types::{Eip712Domain, SolCall, SolStruct, eip712_domain};
 use x811_tests::anvil::{Anvil, BASE_CHAIN_ID, BASE_USDC, DEV_KEYS, LOCAL_CHAIN_ID, usdc};
 
-/// The development account with the token's roles.
-const OPERATOR: usize = 9;
-const PAYER: usize = 0;
-const PAYEE: usize = 1;
+use super::{OPERATOR, PAYEE, PAYER, PURSE_MICRO_USDC, address, done, holds, token};
+
 const RELAYER: usize = 2;
-const PURSE_MICRO_USDC: u64 = 5_000_000;
 const PAID_MICRO_USDC: u64 = 29_725;
 const NONCE: B256 = b256!("bf2a04f7b8b3cbd00a21abad0714c5bfddd13691cd71901f24245005ec8cfc3e");
 const USED: &str = "FiatTokenV2: authorization is used or canceled";
@@ -48,19 +45,6 @@ mod eip3009 {
 }
 
 use eip3009::{CancelAuthorization, ReceiveWithAuthorization, TransferWithAuthorization};
-
-async fn token() -> Anvil {
-    let anvil = Anvil::start(BASE_CHAIN_ID, None);
-    anvil.deploy_usdc(BASE_USDC).await;
-    anvil
-        .mint(BASE_USDC, address(PAYER), PURSE_MICRO_USDC)
-        .await;
-    anvil
-}
-
-fn address(index: usize) -> Address {
-    Anvil::dev_account(index).address()
-}
 
 fn domain(chain_id: u64, token: Address) -> Eip712Domain {
     eip712_domain! {
@@ -130,25 +114,10 @@ fn cancel(signer: usize, nonce: B256) -> usdc::cancelAuthorizationCall {
     }
 }
 
-async fn done<C: SolCall>(anvil: &Anvil, caller: usize, call: &C) {
-    let sent = anvil.send(DEV_KEYS[caller], BASE_USDC, call).await;
-    assert!(
-        anvil.receipt(sent).await.status(),
-        "{} reverted",
-        C::SIGNATURE
-    );
-}
-
 /// The call is mined, reverts without a log, and spends no nonce.
 async fn refused<C: SolCall>(anvil: &Anvil, caller: usize, call: &C, words: &str) {
-    let said = anvil.refusal(address(caller), BASE_USDC, call).await;
-    let said = said.unwrap_or_else(|| panic!("{} must be refused: {words}", C::SIGNATURE));
-    assert!(said.contains(words), "{said}");
     let used = is_used(anvil).await;
-    let sent = anvil.send(DEV_KEYS[caller], BASE_USDC, call).await;
-    let receipt = anvil.receipt(sent).await;
-    assert!(!receipt.status());
-    assert!(receipt.logs().is_empty());
+    super::refused(anvil, caller, call, words).await;
     assert_eq!(is_used(anvil).await, used);
 }
 
@@ -210,10 +179,7 @@ async fn an_authorised_transfer_logs_its_nonce_right_before_the_transfer() {
         (address(PAYER), address(PAYEE), U256::from(PAID_MICRO_USDC))
     );
     assert!(is_used(&anvil).await);
-    assert_eq!(
-        anvil.balance(BASE_USDC, address(PAYEE)).await,
-        PAID_MICRO_USDC
-    );
+    holds(&anvil, PAYEE, PAID_MICRO_USDC).await;
 }
 
 #[tokio::test]
@@ -247,10 +213,7 @@ async fn a_nonce_is_good_once_whatever_else_it_is_used_for() {
     more.to = address(3);
     refused(&anvil, RELAYER, &call_of(&more, PAYER), USED).await;
     refused(&anvil, RELAYER, &cancel_of(PAYER), USED).await;
-    assert_eq!(
-        anvil.balance(BASE_USDC, address(PAYEE)).await,
-        PAID_MICRO_USDC
-    );
+    holds(&anvil, PAYEE, PAID_MICRO_USDC).await;
 }
 
 #[tokio::test]

@@ -1,30 +1,13 @@
 //! Pause, blacklist and allowances: what stops a transfer leaves no log behind, and who may not
 //! stop one cannot.
 
-use alloy::primitives::{Address, U256};
-use alloy::sol_types::SolCall;
-use x811_tests::anvil::{Anvil, BASE_CHAIN_ID, BASE_USDC, DEV_KEYS, usdc};
+use alloy::primitives::U256;
+use x811_tests::anvil::{BASE_USDC, DEV_KEYS, usdc};
 
-/// The development account with the token's roles.
-const OPERATOR: usize = 9;
-const PAYER: usize = 0;
-const PAYEE: usize = 1;
+use super::{OPERATOR, PAYEE, PAYER, PURSE_MICRO_USDC, address, done, holds, refused, token};
+
 const STRANGER: usize = 2;
-const PURSE_MICRO_USDC: u64 = 5_000_000;
 const PAID_MICRO_USDC: u64 = 29_725;
-
-async fn token() -> Anvil {
-    let anvil = Anvil::start(BASE_CHAIN_ID, None);
-    anvil.deploy_usdc(BASE_USDC).await;
-    anvil
-        .mint(BASE_USDC, address(PAYER), PURSE_MICRO_USDC)
-        .await;
-    anvil
-}
-
-fn address(index: usize) -> Address {
-    Anvil::dev_account(index).address()
-}
 
 fn transfer(value_micro_usdc: u64) -> usdc::transferCall {
     usdc::transferCall {
@@ -41,26 +24,6 @@ fn transfer_from(value_micro_usdc: u64) -> usdc::transferFromCall {
     }
 }
 
-async fn done<C: SolCall>(anvil: &Anvil, caller: usize, call: &C) {
-    let sent = anvil.send(DEV_KEYS[caller], BASE_USDC, call).await;
-    assert!(
-        anvil.receipt(sent).await.status(),
-        "{} reverted",
-        C::SIGNATURE
-    );
-}
-
-/// The call is mined, reverts, and no log says otherwise.
-async fn refused<C: SolCall>(anvil: &Anvil, caller: usize, call: &C, words: &str) {
-    let said = anvil.refusal(address(caller), BASE_USDC, call).await;
-    let said = said.unwrap_or_else(|| panic!("{} must be refused", C::SIGNATURE));
-    assert!(said.contains(words), "{said}");
-    let sent = anvil.send(DEV_KEYS[caller], BASE_USDC, call).await;
-    let receipt = anvil.receipt(sent).await;
-    assert!(!receipt.status());
-    assert!(receipt.logs().is_empty());
-}
-
 #[tokio::test]
 async fn a_paused_token_moves_nothing_and_logs_nothing() {
     let anvil = token().await;
@@ -69,17 +32,11 @@ async fn a_paused_token_moves_nothing_and_logs_nothing() {
     refused(&anvil, PAYER, &transfer(PAID_MICRO_USDC), words).await;
     refused(&anvil, PAYER, &transfer(0), words).await;
     refused(&anvil, STRANGER, &transfer_from(0), words).await;
-    assert_eq!(
-        anvil.balance(BASE_USDC, address(PAYER)).await,
-        PURSE_MICRO_USDC
-    );
+    holds(&anvil, PAYER, PURSE_MICRO_USDC).await;
 
     done(&anvil, OPERATOR, &usdc::unpauseCall {}).await;
     done(&anvil, PAYER, &transfer(PAID_MICRO_USDC)).await;
-    assert_eq!(
-        anvil.balance(BASE_USDC, address(PAYEE)).await,
-        PAID_MICRO_USDC
-    );
+    holds(&anvil, PAYEE, PAID_MICRO_USDC).await;
 }
 
 #[tokio::test]
@@ -119,10 +76,7 @@ async fn an_allowance_is_spent_and_not_exceeded() {
     done(&anvil, STRANGER, &transfer_from(PAID_MICRO_USDC)).await;
     let words = "ERC20: transfer amount exceeds allowance";
     refused(&anvil, STRANGER, &transfer_from(1), words).await;
-    assert_eq!(
-        anvil.balance(BASE_USDC, address(PAYEE)).await,
-        PAID_MICRO_USDC
-    );
+    holds(&anvil, PAYEE, PAID_MICRO_USDC).await;
 }
 
 /// Anybody can make USDC log a transfer of nothing from anyone: the watcher must not count it.

@@ -7,13 +7,18 @@ mod payer;
 
 use std::process::Command;
 
-use alloy::primitives::U256;
+use alloy::primitives::{Address, U256};
 use alloy::providers::Provider;
+use alloy::sol_types::SolCall;
 use x811_tests::anvil::{
     Anvil, BASE_CHAIN_ID, BASE_USDC, DEV_KEYS, LOCAL_CHAIN_ID, checkout, usdc,
 };
 
-const MINTED_MICRO_USDC: u64 = 5_000_000;
+/// The development account with the token's roles.
+const OPERATOR: usize = 9;
+const PAYER: usize = 0;
+const PAYEE: usize = 1;
+const PURSE_MICRO_USDC: u64 = 5_000_000;
 const PAID_MICRO_USDC: u64 = 1_250_001;
 
 #[test]
@@ -42,11 +47,7 @@ async fn runtime_code_works_at_the_real_address_on_chain_8453() {
 
 #[tokio::test]
 async fn a_transfer_moves_micro_usdc_and_logs_it() {
-    let anvil = Anvil::start(BASE_CHAIN_ID, None);
-    anvil.deploy_usdc(BASE_USDC).await;
-    let payer = Anvil::dev_account(0).address();
-    let payee = Anvil::dev_account(1).address();
-    anvil.mint(BASE_USDC, payer, MINTED_MICRO_USDC).await;
+    let (anvil, payer, payee) = (token().await, address(PAYER), address(PAYEE));
 
     let tx_hash = anvil
         .transfer(DEV_KEYS[0], BASE_USDC, payee, PAID_MICRO_USDC)
@@ -56,7 +57,7 @@ async fn a_transfer_moves_micro_usdc_and_logs_it() {
     assert!(receipt.status());
     assert_eq!(
         anvil.balance(BASE_USDC, payer).await,
-        MINTED_MICRO_USDC - PAID_MICRO_USDC
+        PURSE_MICRO_USDC - PAID_MICRO_USDC
     );
     assert_eq!(anvil.balance(BASE_USDC, payee).await, PAID_MICRO_USDC);
     assert_eq!(receipt.logs().len(), 1);
@@ -87,20 +88,16 @@ async fn a_zero_transfer_is_valid_and_logs_zero() {
 
 #[tokio::test]
 async fn an_overdraft_is_mined_as_reverted_without_logs() {
-    let anvil = Anvil::start(BASE_CHAIN_ID, None);
-    anvil.deploy_usdc(BASE_USDC).await;
-    let payer = Anvil::dev_account(0).address();
-    let payee = Anvil::dev_account(1).address();
-    anvil.mint(BASE_USDC, payer, MINTED_MICRO_USDC).await;
+    let (anvil, payer, payee) = (token().await, address(PAYER), address(PAYEE));
 
     let tx_hash = anvil
-        .transfer(DEV_KEYS[0], BASE_USDC, payee, MINTED_MICRO_USDC + 1)
+        .transfer(DEV_KEYS[0], BASE_USDC, payee, PURSE_MICRO_USDC + 1)
         .await;
     let receipt = anvil.receipt(tx_hash).await;
 
     assert!(!receipt.status());
     assert!(receipt.logs().is_empty());
-    assert_eq!(anvil.balance(BASE_USDC, payer).await, MINTED_MICRO_USDC);
+    assert_eq!(anvil.balance(BASE_USDC, payer).await, PURSE_MICRO_USDC);
     assert_eq!(anvil.balance(BASE_USDC, payee).await, 0);
 }
 
@@ -109,7 +106,7 @@ async fn with_a_block_time_blocks_come_by_the_clock_and_on_demand() {
     let anvil = Anvil::start(LOCAL_CHAIN_ID, Some(1));
     anvil.deploy_usdc(BASE_USDC).await;
     let payer = Anvil::dev_account(0).address();
-    anvil.mint(BASE_USDC, payer, MINTED_MICRO_USDC).await;
+    anvil.mint(BASE_USDC, payer, PURSE_MICRO_USDC).await;
     let before = anvil.provider().get_block_number().await.unwrap();
 
     anvil.mine(12).await;
@@ -130,4 +127,43 @@ fn a_dropped_anvil_closes_its_port() {
         std::net::TcpStream::connect(&address).is_err(),
         "anvil still listens on {address}"
     );
+}
+
+/// A token of which the payer has some.
+async fn token() -> Anvil {
+    let anvil = Anvil::start(BASE_CHAIN_ID, None);
+    anvil.deploy_usdc(BASE_USDC).await;
+    anvil
+        .mint(BASE_USDC, address(PAYER), PURSE_MICRO_USDC)
+        .await;
+    anvil
+}
+
+fn address(index: usize) -> Address {
+    Anvil::dev_account(index).address()
+}
+
+async fn holds(anvil: &Anvil, account: usize, micro_usdc: u64) {
+    let balance = anvil.balance(BASE_USDC, address(account)).await;
+    assert_eq!(balance, micro_usdc);
+}
+
+async fn done<C: SolCall>(anvil: &Anvil, caller: usize, call: &C) {
+    let sent = anvil.send(DEV_KEYS[caller], BASE_USDC, call).await;
+    assert!(
+        anvil.receipt(sent).await.status(),
+        "{} reverted",
+        C::SIGNATURE
+    );
+}
+
+/// The call is mined, reverts, and no log says otherwise.
+async fn refused<C: SolCall>(anvil: &Anvil, caller: usize, call: &C, words: &str) {
+    let said = anvil.refusal(address(caller), BASE_USDC, call).await;
+    let said = said.unwrap_or_else(|| panic!("{} must be refused", C::SIGNATURE));
+    assert!(said.contains(words), "{said}");
+    let sent = anvil.send(DEV_KEYS[caller], BASE_USDC, call).await;
+    let receipt = anvil.receipt(sent).await;
+    assert!(!receipt.status());
+    assert!(receipt.logs().is_empty());
 }

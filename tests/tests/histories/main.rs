@@ -12,22 +12,22 @@
 )]
 
 #[expect(dead_code, reason = "the ledger's own tests use the rest")]
-#[path = "../../../crates/ledger/tests/sequencer/base.rs"]
+#[path = "../../../crates/ledger/tests/support/base.rs"]
 mod base;
-#[path = "../../../crates/ledger/tests/sequencer/bundles.rs"]
+#[path = "../../../crates/ledger/tests/support/bundles.rs"]
 #[expect(dead_code, reason = "the ledger's own tests use the rest")]
 mod bundles;
 mod chain;
 #[expect(dead_code, reason = "the ledger's own tests use the rest")]
-#[path = "../../../crates/ledger/tests/sequencer/deal.rs"]
+#[path = "../../../crates/ledger/tests/support/deal.rs"]
 mod deal;
 #[path = "../../../crates/watcher/tests/watching/expecting.rs"]
 mod expecting;
 #[expect(dead_code, reason = "the ledger's own tests use the rest")]
-#[path = "../../../crates/ledger/tests/sequencer/ledgerbox.rs"]
+#[path = "../../../crates/ledger/tests/support/ledgerbox.rs"]
 mod ledgerbox;
 mod named;
-#[path = "../../../crates/ledger/tests/sequencer/party.rs"]
+#[path = "../../../crates/ledger/tests/support/party.rs"]
 mod party;
 #[path = "../../../crates/ledger/tests/sequencer/picture.rs"]
 mod picture;

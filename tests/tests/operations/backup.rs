@@ -52,10 +52,7 @@ const CHANGED_BODY: [&str; 2] = [
 
 #[tokio::test]
 async fn a_body_that_changed_where_it_lies_is_neither_backed_up_nor_restored() {
-    let place = Place::new();
-    let server = place.serve();
-    place.fill(&server);
-    server.stop();
+    let (place, _) = Place::filled();
     let _ = place.over(&["backup"], &["ledger", "before"]).ok();
     place.sql("ledger.db", &CHANGED_BODY).await;
     let refused = place.over(&["backup"], &["ledger", "after"]);

@@ -18,10 +18,7 @@ fn a_ledger_in_use_is_well() {
 
 #[tokio::test]
 async fn wrong_rows_are_found_and_repaired() {
-    let place = Place::new();
-    let server = place.serve();
-    let interaction = place.fill(&server);
-    server.stop();
+    let (place, interaction) = Place::filled();
     place
         .sql(
             "read.db",
@@ -110,10 +107,7 @@ async fn indexes_that_differ_from_the_log_are_named() {
         ),
     ];
     for (part, statements) in table {
-        let place = Place::new();
-        let server = place.serve();
-        place.fill(&server);
-        server.stop();
+        let (place, _) = Place::filled();
         let statements: Vec<&'static str> = statements.to_vec();
         place.sql("ledger.db", &statements).await;
         let found = place.over(&["doctor"], &["ledger"]);
@@ -143,10 +137,7 @@ const SPOTS: [(usize, usize); 3] = [(0, 40), (100, 4_000), (3 * 8_192, 8_192)];
 #[test]
 fn rest_7_damaged_rows_are_repaired() {
     for (from, length) in SPOTS {
-        let place = Place::new();
-        let server = place.serve();
-        let interaction = place.fill(&server);
-        server.stop();
+        let (place, interaction) = Place::filled();
         overwrite(&place, "read.db", from, length);
         let found = place.over(&["doctor"], &["ledger"]);
         assert_eq!(found.code, Some(20), "{from}: {found:?}");
@@ -166,10 +157,7 @@ fn rest_7_damaged_rows_are_repaired() {
 #[test]
 fn rest_8_damaged_rows_are_written_again_at_a_start_with_a_warning() {
     for (from, length) in SPOTS {
-        let place = Place::new();
-        let server = place.serve();
-        let interaction = place.fill(&server);
-        server.stop();
+        let (place, interaction) = Place::filled();
         overwrite(&place, "read.db", from, length);
         let log = place.path("log");
         let server = Server::start_logged(&place.data_dir(), &SERVE, &log).unwrap();
@@ -185,10 +173,7 @@ fn rest_8_damaged_rows_are_written_again_at_a_start_with_a_warning() {
 
 #[tokio::test]
 async fn rest_9_of_a_damaged_log_is_said_how_far_it_can_be_read_and_that_is_written_out() {
-    let place = Place::new();
-    let server = place.serve();
-    place.fill(&server);
-    server.stop();
+    let (place, _) = Place::filled();
     let statements = [
         "DROP TRIGGER records_never_updated",
         "UPDATE records SET leaf = substr(leaf, 1, length(leaf) / 2) WHERE position = 3",
@@ -213,10 +198,7 @@ async fn rest_9_of_a_damaged_log_is_said_how_far_it_can_be_read_and_that_is_writ
 
 #[test]
 fn a_damaged_snapshot_is_named_and_does_no_harm() {
-    let place = Place::new();
-    let server = place.serve();
-    place.fill(&server);
-    server.stop();
+    let (place, _) = Place::filled();
     let report = place.over(&["doctor"], &["ledger"]).ok().json();
     assert_eq!(report["snapshots_checked"], 1, "{report}");
     let folder = place.data_dir().join("snapshots");

@@ -6,13 +6,6 @@ use std::fs;
 use x811_tests::binary::{Finished, Server};
 use x811_tests::postgres::Node;
 
-/// A ledger in SQLite with an interaction in it, stopped.
-fn filled(place: &Place) {
-    let server = place.serve();
-    place.fill(&server);
-    server.stop();
-}
-
 fn serve_at(place: &Place, directory: &str, more: &[&str]) -> Result<Server, Finished> {
     Server::start(&place.path(directory), &[&SERVE[..], more].concat())
 }
@@ -42,8 +35,7 @@ fn moved(place: &Place, from: &str, to: &str, more: &[&str]) -> Value {
 async fn a_log_moves_between_all_backends_and_goes_on_in_the_last_place_alone() {
     let node = Node::start(&[]).await;
     let (first, second) = (node.url().await, node.url().await);
-    let place = Place::new();
-    filled(&place);
+    let (place, _) = Place::filled();
     let before = exported(&place, "ledger");
     moved(&place, "ledger", "b", &["--store-url", &first]);
     moved(&place, "b", "c", &["--store-url", &second]);
@@ -73,8 +65,7 @@ async fn a_log_moves_between_all_backends_and_goes_on_in_the_last_place_alone() 
 async fn half_a_copy_starts_no_ledger_and_is_gone_on_with() {
     let node = Node::start(&[]).await;
     let url = node.url().await;
-    let place = Place::new();
-    filled(&place);
+    let (place, _) = Place::filled();
     // Nobody reads the checkpoint of a directory: the copy ends when all records are there.
     fs::rename(place.path("ledger-checkpoint"), place.path("kept")).unwrap();
     fs::create_dir_all(place.path("ledger-checkpoint/checkpoint")).unwrap();
@@ -100,8 +91,7 @@ async fn half_a_copy_starts_no_ledger_and_is_gone_on_with() {
 /// A kill behind the tombstone: the same command ends what it began, and no other one does.
 #[test]
 fn a_copy_that_ended_behind_the_tombstone_ends_in_its_own_place_alone() {
-    let place = Place::new();
-    filled(&place);
+    let (place, _) = Place::filled();
     // The keys cannot be copied: the old place is closed by then, the new one not open.
     fs::rename(place.path("ledger/keys"), place.path("keys")).unwrap();
     let stopped = place.over(&["log", "copy"], &["ledger", "b"]);
@@ -147,8 +137,7 @@ fn a_running_ledger_is_copied_for_reading_alone() {
 /// Records behind which a checkpoint was signed are missing: nothing is moved.
 #[tokio::test]
 async fn a_log_that_is_not_under_its_checkpoint_is_not_moved() {
-    let place = Place::new();
-    filled(&place);
+    let (place, _) = Place::filled();
     let older = ["backup"];
     let _ = place.over(&older, &["ledger", "backup"]).ok();
     let server = place.serve();

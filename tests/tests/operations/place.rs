@@ -33,6 +33,15 @@ impl Place {
         }
     }
 
+    /// The folder of a ledger that was filled and stopped; gives the interaction too.
+    pub(crate) fn filled() -> (Place, String) {
+        let place = Place::new();
+        let server = place.serve();
+        let interaction = place.fill(&server);
+        server.stop();
+        (place, interaction)
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

@@ -12,10 +12,7 @@ use x811_tests::binary::Server;
     reason = "a harness stops the test at once where something is missing"
 )]
 fn with_a_lost_tail() -> Place {
-    let place = Place::new();
-    let server = place.serve();
-    place.fill(&server);
-    server.stop();
+    let (place, _) = Place::filled();
     let (now, older) = (place.path("ledger"), place.path("older"));
     let copied = Command::new("cp").arg("-a").args([&now, &older]).status();
     assert!(copied.unwrap().success());

@@ -124,10 +124,7 @@ async fn rec_2_every_key_of_a_ledger_is_replaced() {
 /// A paper from before holds by the newest key once the ledger was asked for the proof.
 #[tokio::test]
 async fn lc_8_a_bundle_from_before_holds_by_the_newest_key_after_refresh() {
-    let place = Place::new();
-    let server = place.serve();
-    let interaction = place.fill(&server);
-    server.stop();
+    let (place, interaction) = Place::filled();
     let export = ["export", "--interaction", &interaction, "-o"];
     let _ = place.over(&export, &["before.bundle", "ledger"]).ok();
     let _ = place.rotate("checkpoint").ok();
@@ -204,10 +201,7 @@ async fn incident_notices_unverifiable_after_key_change_ccf_3343() {
 #[test]
 fn rec_2_a_rotation_that_was_cut_off_is_finished_by_the_next_start() {
     for is_signed in [false, true] {
-        let place = Place::new();
-        let server = place.serve();
-        place.fill(&server);
-        server.stop();
+        let (place, _) = Place::filled();
         let old_note = fs::read(place.note()).unwrap();
         let mut seeds = Vec::new();
         for role in ROLES {

@@ -23,10 +23,7 @@ fn cosigner() -> CosignerKey {
 
 /// A ledger that was stopped, its interaction, and its checkpoint key as it publishes it.
 fn stopped() -> (Place, String, String) {
-    let place = Place::new();
-    let server = place.serve();
-    let interaction = place.fill(&server);
-    server.stop();
+    let (place, interaction) = Place::filled();
     let exported = place.over(&["export", "--tiles"], &["tiles", "ledger"]);
     let vkey = exported.ok().json()["vkey"].as_str().unwrap().to_owned();
     (place, interaction, vkey)

@@ -14,8 +14,7 @@ const HEAD: &str = "eth_getBlockByNumber";
 
 #[tokio::test]
 async fn ws_a_killed_connection_comes_back_and_no_block_is_missed() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(1).await;
+    let (chain, proxies) = Chain::behind(1).await;
     let tunnel = Tunnel::start(&chain.address()).await;
     let mut rig = Rig::announced(&proxies, &format!("ws://{}", tunnel.address()));
     rig.until_woken(&chain).await;
@@ -37,8 +36,7 @@ async fn ws_a_killed_connection_comes_back_and_no_block_is_missed() {
 
 #[tokio::test]
 async fn ws_a_dead_one_costs_no_payment() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(1).await;
+    let (chain, proxies) = Chain::behind(1).await;
     let tunnel = Tunnel::start(&chain.address()).await;
     for mode in [Mode::Kill, Mode::Blackhole] {
         tunnel.set(mode);
@@ -82,8 +80,7 @@ async fn flood(socket: &mut WebSocketStream<TcpStream>, heads: u64) {
 
 #[tokio::test]
 async fn ws_a_flood_of_announcements_costs_one_look_a_block_and_one_in_vain() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(1).await;
+    let (chain, proxies) = Chain::behind(1).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let mut rig = Rig::announced(&proxies, &format!("ws://{address}"));
@@ -111,8 +108,7 @@ async fn ws_a_flood_of_announcements_costs_one_look_a_block_and_one_in_vain() {
 
 #[tokio::test]
 async fn ws_a_message_that_cannot_be_read_ends_nothing() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(1).await;
+    let (chain, proxies) = Chain::behind(1).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let mut rig = Rig::announced(&proxies, &format!("ws://{address}"));

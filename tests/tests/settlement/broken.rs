@@ -20,8 +20,7 @@ const FAULTS: [Fault; 5] = [
 
 #[tokio::test]
 async fn rule_25_an_endpoint_that_cannot_be_asked_is_never_not_found() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(1).await;
+    let (chain, proxies) = Chain::behind(1).await;
     let mut rig = Rig::start(&proxies);
     for (fault, act) in FAULTS {
         let head = chain.head_number().await;
@@ -45,8 +44,7 @@ async fn rule_25_an_endpoint_that_cannot_be_asked_is_never_not_found() {
 
 #[tokio::test]
 async fn rule_25_nothing_is_concluded_while_one_of_two_cannot_be_asked() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(2).await;
+    let (chain, proxies) = Chain::behind(2).await;
     let mut rig = Rig::start(&proxies);
     for (place, (fault, act)) in FAULTS.into_iter().enumerate() {
         // Now the one, now the other.
@@ -70,8 +68,7 @@ async fn rule_25_nothing_is_concluded_while_one_of_two_cannot_be_asked() {
 /// Two of three are enough, whoever the third is.
 #[tokio::test]
 async fn rule_25_two_of_three_settle_while_one_cannot_be_asked() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(3).await;
+    let (chain, proxies) = Chain::behind(3).await;
     let mut rig = Rig::start(&proxies);
     for (place, (fault, act)) in FAULTS.into_iter().enumerate() {
         let broken = &proxies[place % 3];
@@ -90,8 +87,7 @@ async fn rule_25_two_of_three_settle_while_one_cannot_be_asked() {
 
 #[tokio::test]
 async fn rule_28_a_halted_chain_is_looked_at_and_says_nothing_new() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(1).await;
+    let (chain, proxies) = Chain::behind(1).await;
     let mut rig = Rig::start(&proxies);
     let head = chain.head_number().await;
     rig.until_head(head).await;
@@ -115,8 +111,7 @@ async fn rule_28_a_halted_chain_is_looked_at_and_says_nothing_new() {
 
 #[tokio::test]
 async fn rule_23_a_reorg_while_the_watcher_is_down_is_found_at_its_start() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(2).await;
+    let (chain, proxies) = Chain::behind(2).await;
     let mut rig = Rig::start(&proxies);
     let [moved, lost] = [chain.pay().await, chain.pay().await];
     rig.watch(&[moved, lost]);

@@ -23,8 +23,7 @@ fn hashes(count: u64) -> Vec<TxHash> {
 }
 
 async fn cost_of_a_block(watched: u64) {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(2).await;
+    let (chain, proxies) = Chain::behind(2).await;
     let tunnel = Tunnel::start(&chain.address()).await;
     let mut rig = Rig::announced(&proxies, &format!("ws://{}", tunnel.address()));
     rig.until_woken(&chain).await;
@@ -78,8 +77,7 @@ async fn sw_design_a_block_costs_four_calls_with_twenty_thousand_watched() {
 /// An endpoint that asks to be left alone is, and nothing is concluded meanwhile.
 #[tokio::test]
 async fn sw_pitfalls_an_endpoint_that_says_retry_after_is_left_alone_for_so_long() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(1).await;
+    let (chain, proxies) = Chain::behind(1).await;
     let mut rig = Rig::start(&proxies);
     let start = chain.head_number().await;
     rig.until_head(start).await;
@@ -107,8 +105,7 @@ async fn sw_pitfalls_an_endpoint_that_says_retry_after_is_left_alone_for_so_long
 /// A third of the requests is turned away: what the rest answers is enough.
 #[tokio::test]
 async fn sw_pitfalls_a_storm_of_429_only_slows() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(2).await;
+    let (chain, proxies) = Chain::behind(2).await;
     let mut rig = Rig::start(&proxies);
     let start = chain.head_number().await;
     rig.until_head(start).await;

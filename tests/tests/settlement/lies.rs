@@ -30,8 +30,7 @@ fn without_logs(call: &Call<'_>) -> Act {
 
 #[tokio::test]
 async fn rule_10_null_from_one_endpoint_and_a_receipt_from_the_other_is_not_missing() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(2).await;
+    let (chain, proxies) = Chain::behind(2).await;
     proxies[0].rule(|call| match call.method {
         RECEIPT => Act::null(),
         _ => without_logs(call),
@@ -54,8 +53,7 @@ async fn rule_10_null_from_one_endpoint_and_a_receipt_from_the_other_is_not_miss
 
 #[tokio::test]
 async fn rule_26_a_forged_receipt_settles_nothing() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(2).await;
+    let (chain, proxies) = Chain::behind(2).await;
     proxies[0].rule(|call| match call.method {
         RECEIPT => Act::edit(forge),
         _ => without_logs(call),
@@ -77,8 +75,7 @@ async fn rule_26_a_forged_receipt_settles_nothing() {
 
 #[tokio::test]
 async fn rule_26_a_forged_log_is_not_confirmed() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(2).await;
+    let (chain, proxies) = Chain::behind(2).await;
     proxies[0].rule(|call| match call.method {
         LOGS => Act::edit(forge),
         _ => Act::Pass,
@@ -98,8 +95,7 @@ async fn rule_26_a_forged_log_is_not_confirmed() {
 
 #[tokio::test]
 async fn rule_26_an_omitted_log_is_found_by_its_receipt_at_the_next_look() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(1).await;
+    let (chain, proxies) = Chain::behind(1).await;
     proxies[0].rule(without_logs);
     let mut rig = Rig::start(&proxies);
     let payment = chain.pay().await;
@@ -116,8 +112,7 @@ async fn rule_26_an_omitted_log_is_found_by_its_receipt_at_the_next_look() {
 /// An endpoint that returns each log twice: half of the money would be enough.
 #[tokio::test]
 async fn rule_26_an_endpoint_that_repeats_logs_has_not_answered() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(1).await;
+    let (chain, proxies) = Chain::behind(1).await;
     proxies[0].rule(|call| match call.method {
         LOGS | RECEIPT => Act::edit(twice),
         _ => Act::Pass,
@@ -147,8 +142,7 @@ fn twice(result: &mut Value) {
 /// chain.
 #[tokio::test]
 async fn rule_09_another_chain_in_mid_run_takes_nothing_back() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(1).await;
+    let (chain, proxies) = Chain::behind(1).await;
     let mut rig = Rig::start(&proxies);
     let payment = chain.pay().await;
     rig.watch(&[payment]);
@@ -168,8 +162,7 @@ async fn rule_09_another_chain_in_mid_run_takes_nothing_back() {
 
 #[tokio::test]
 async fn rule_25_an_older_head_replayed_takes_nothing_back() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(1).await;
+    let (chain, proxies) = Chain::behind(1).await;
     let mut rig = Rig::start(&proxies);
     let older = chain
         .rpc("eth_getBlockByNumber", json!(["latest", false]))
@@ -199,8 +192,7 @@ async fn rule_25_an_older_head_replayed_takes_nothing_back() {
 /// Several nodes behind one address, of which every other does not have the newest block.
 #[tokio::test]
 async fn rule_27_a_block_that_one_node_lacks_is_asked_for_again_by_the_same_hash() {
-    let chain = Chain::start().await;
-    let proxies = chain.proxies(1).await;
+    let (chain, proxies) = Chain::behind(1).await;
     let mut rig = Rig::start(&proxies);
     let start = chain.head_number().await;
     rig.until_head(start).await;

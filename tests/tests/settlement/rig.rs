@@ -65,6 +65,13 @@ impl Chain {
         Chain { anvil, payee }
     }
 
+    /// The same, and so many proxies before it.
+    pub(crate) async fn behind(count: usize) -> (Chain, Vec<Proxy>) {
+        let chain = Chain::start().await;
+        let proxies = chain.proxies(count).await;
+        (chain, proxies)
+    }
+
     /// A transfer of [`AMOUNT`] in a block of its own.
     pub(crate) async fn pay(&self) -> TxHash {
         let hash = self

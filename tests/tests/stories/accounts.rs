@@ -43,8 +43,7 @@ async fn fail<C: SolCall, D: SolCall>(stage: &Stage, bert: &str, stop: &C, go: &
 
 #[tokio::test]
 async fn rule_29_the_provider_is_told_why_a_payment_reverted() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let paused = fail(&stage, &bert, &usdc::pauseCall {}, &usdc::unpauseCall {}).await;
     let standing = &paused["standing"];
     assert_eq!(standing["kind"], "refused", "{paused}");
@@ -65,8 +64,7 @@ async fn rule_29_the_provider_is_told_why_a_payment_reverted() {
 
 #[tokio::test]
 async fn a_provider_sees_all_it_worked_for_and_what_that_adds_up_to() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let none = stage.x811("bert", &["provider", "paid"]).ok().json();
     assert_eq!(none["interactions"], json!([]));
     let paid = stage.deliver(&bert);

@@ -28,8 +28,7 @@ async fn purse(stage: &Stage) -> u64 {
 
 #[tokio::test]
 async fn ae_110_and_ae_115_what_fits_the_policy_is_settled_without_anybody() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let before = purse(&stage).await;
     let provider = provider(&stage, WORK);
     // The total is 0.029725: at the edge of the threshold, and of the budget.
@@ -71,8 +70,7 @@ async fn ae_110_and_ae_115_what_fits_the_policy_is_settled_without_anybody() {
 
 #[tokio::test]
 async fn ae_113_and_ae_116_a_person_is_asked_and_approves_or_rejects_or_says_nothing() {
-    let stage = Stage::set(&["--accept-ms", "25000"]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&["--accept-ms", "25000"]).await;
     let _provider = provider(&stage, WORK);
     let person = order("person", &bert, "0.05", "policy = 'human_approval'");
     // One micro-USDC above the threshold.
@@ -131,8 +129,7 @@ async fn until_sent(stage: &Stage, kind: &str) {
 /// The initiator's process is killed after every message it says, and started again each time.
 #[tokio::test]
 async fn ae_064_kill_9_after_every_message_says_and_pays_once() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let before = purse(&stage).await;
     let provider = provider(&stage, WORK);
     let config = [CAPS, &order("one", &bert, "0.05", "policy = 'auto'")].concat();
@@ -151,8 +148,7 @@ async fn ae_064_kill_9_after_every_message_says_and_pays_once() {
 /// Its folder is deleted as well: what it does is found at the ledger, and on the chain.
 #[tokio::test]
 async fn ae_064_a_deleted_state_file_pays_nothing_twice() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let before = purse(&stage).await;
     let provider = provider(&stage, WORK);
     let config = [CAPS, &order("one", &bert, "0.05", "policy = 'auto'")].concat();
@@ -179,8 +175,7 @@ async fn ae_064_a_deleted_state_file_pays_nothing_twice() {
 
 #[tokio::test]
 async fn ax_044_of_two_loops_of_one_agent_the_newest_alone_sends() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let config = "[[capability]]\ntask = 'echo'\nprice = '0.029'\ntime_s = 5\n\
                   [run]\ncommand = ['/bin/echo', 'done']\n";
     let home = stage.folder.path().join("home");
@@ -214,8 +209,7 @@ async fn ax_044_of_two_loops_of_one_agent_the_newest_alone_sends() {
 /// The command of a loop that is killed with -9 does not go on beside the one that comes after it.
 #[tokio::test]
 async fn ae_059_kill_9_of_the_loop_ends_its_command() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let mark = stage.folder.path().join("group");
     let script = format!("echo $$ > {}\nsleep 1000 & sleep 1000\n", mark.display());
     let running = provider(&stage, &script);

@@ -95,8 +95,7 @@ fn used(stage: &Stage, bert: &str, agreement: &str) -> x811_tests::binary::Finis
 
 #[tokio::test]
 async fn cc_076_to_088_agreed_used_paid_agreed_again_and_revoked() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     advertised(&stage);
 
     let agreement = agreed(&stage, &bert, "3", &[]);
@@ -208,8 +207,7 @@ fn proven(stage: &Stage, agreement: &str) {
 /// Leaving, declining and turning down each close a session once.
 #[tokio::test]
 async fn cc_082_a_session_that_comes_to_nothing_is_closed() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     advertised(&stage);
     let left = requested(&stage, &bert, &[]);
     let _ = said(&stage, "ada", &["close", &left]);

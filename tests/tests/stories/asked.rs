@@ -16,8 +16,7 @@ const NOBODY: &str = "http://127.0.0.1:1";
 
 /// A log whose one payment is confirmed, as an export.
 async fn paid() -> (Stage, String, String) {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let interaction = stage.deliver(&bert);
     // A reorganisation below must not take the token along.
     stage.anvil.mine(12).await;

@@ -11,8 +11,7 @@ async fn ae_047_a_callback_url_is_recorded_and_never_called() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let requested = || {
         let request = [
             "send", "request", "--to", &bert, "--task", "echo", "--budget", "0.05",

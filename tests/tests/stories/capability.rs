@@ -32,8 +32,7 @@ fn descriptor() -> Value {
 /// CC-63 to CC-75.
 #[tokio::test]
 async fn cc_063_a_descriptor_is_published_read_and_replaced() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let none = stage.x811("ada", &["capability", "show", &bert]);
     assert_ne!(none.code, Some(0), "nothing is published yet: {none:?}");
 

@@ -9,8 +9,7 @@ use x811_tests::binary::Server;
 
 #[tokio::test]
 async fn ae_121_cards_are_read_and_verified_by_the_sdk_of_a2a() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let url = stage.server.as_ref().map(Server::url).unwrap();
     let folder = checkout().join("tests/a2a");
     let python = python_with(&folder.join("requirements.txt"), "a2a-python");

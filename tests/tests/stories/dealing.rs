@@ -44,8 +44,7 @@ fn listed(stage: &Stage, agent: &str, what: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn cc_076_two_loops_agree_within_their_limits_and_work_under_the_agreement() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     advertised(&stage);
     let working = provider(&stage);
     let paying = consumer(&stage, &bert, 2, &["first", "second"]);
@@ -131,8 +130,7 @@ async fn cc_076_two_loops_agree_within_their_limits_and_work_under_the_agreement
 
 #[tokio::test]
 async fn cc_082_loops_that_cannot_meet_part_without_an_agreement() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     advertised(&stage);
     let working = provider(&stage);
     let paying = consumer(&stage, &bert, 5, &["first"]);

@@ -34,8 +34,7 @@ fn listed(stage: &Stage, agent: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn xn_4_two_loops_agree_within_their_limits_and_are_paid_what_they_agreed() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let working = provider(&stage, "0.024");
     let paying = haggler(&stage, &bert, "0.0287");
     let paid = working.until(&stage, "paid", "completed").await;
@@ -78,8 +77,7 @@ async fn xn_4_two_loops_agree_within_their_limits_and_are_paid_what_they_agreed(
 
 #[tokio::test]
 async fn xn_4_loops_that_cannot_meet_part_without_an_interaction() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let _working = provider(&stage, "0.028");
     let paying = haggler(&stage, &bert, "0.0246");
     let _ = paying.until(&stage, "over", "no terms").await;

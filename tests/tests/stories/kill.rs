@@ -7,8 +7,7 @@ const KILLS: usize = 6;
 
 #[tokio::test]
 async fn promise_1_kill_9_loses_nothing_that_was_acknowledged() {
-    let mut stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (mut stage, bert) = Stage::peopled(&[]).await;
     let mut interactions = Vec::new();
     for round in 0..KILLS {
         let interaction = stage.deliver(&bert);
@@ -44,8 +43,7 @@ async fn promise_1_kill_9_loses_nothing_that_was_acknowledged() {
 
 #[tokio::test]
 async fn lc_1_crash_table_a_repeat_after_a_kill_gets_the_first_outcome() {
-    let mut stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (mut stage, bert) = Stage::peopled(&[]).await;
     let request = [
         "send", "request", "--to", &bert, "--task", "echo", "--budget", "0.05",
     ];

@@ -103,8 +103,7 @@ fn engaged(stage: &Stage, bert: &str, negotiation: &str) -> String {
 
 #[tokio::test]
 async fn xn_9_three_turns_agreed_engaged_and_paid() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let negotiation = agreed(&stage, &bert);
 
     // The page proves its own chain, and nothing of who wrote it.
@@ -189,8 +188,7 @@ async fn xn_9_three_turns_agreed_engaged_and_paid() {
 /// Nobody answers the REQUEST in time: the contract is used up, and the next names it as its parent.
 #[tokio::test]
 async fn xn_9_a_contract_whose_interaction_lapsed_is_used_up() {
-    let stage = Stage::set(&["--offer-ms", "2000"]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&["--offer-ms", "2000"]).await;
     let negotiation = agreed(&stage, &bert);
     let request = |key: &str, negotiation: &str| {
         let named = format!("negotiation_id={negotiation}");

@@ -16,8 +16,7 @@ const PLANT: &str = "<script>document.title='owned'</script><img src=http://x811
 
 #[tokio::test]
 async fn promise_4_the_page_of_a_hostile_file_is_shown_and_runs_nothing() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let interaction = stage.deliver(&bert);
     let _ = stage.pay(&interaction);
     assert_eq!(stage.until_decided(&interaction).await.code, Some(0));

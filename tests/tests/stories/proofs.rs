@@ -18,8 +18,7 @@ fn copy(from: &Path, to: &Path) {
 
 #[tokio::test]
 async fn design_8_a_result_left_out_of_the_log_is_broken_by_its_proof() {
-    let mut stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (mut stage, bert) = Stage::peopled(&[]).await;
     let interaction = stage.request(&bert, "hello");
     let offer = [
         "send",

@@ -13,8 +13,7 @@ fn verify(file: &str, vkey: &str) -> Finished {
 
 #[tokio::test]
 async fn a_payment_is_proven_to_a_stranger_offline() {
-    let mut stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (mut stage, bert) = Stage::peopled(&[]).await;
     let interaction = stage.deliver(&bert);
     let too_early = stage.x811("bert", &["receipt", &interaction]);
     assert_eq!(too_early.code, Some(1), "{too_early:?}");

@@ -14,8 +14,7 @@ const SHORT: [&str; 4] = [
 
 #[tokio::test]
 async fn ae_017_a_real_transfer_completes_the_interaction() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let interaction = stage.deliver(&bert);
     let before = stage.x811("bert", &["provider", "paid", &interaction]);
     assert_eq!(before.code, Some(10), "nothing is paid yet: {before:?}");
@@ -40,8 +39,7 @@ async fn ae_017_a_real_transfer_completes_the_interaction() {
 /// The transfer says what it pays, on the chain and in the PAYMENT.
 #[tokio::test]
 async fn sw_18_a_payment_is_authorised_for_its_interaction() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let interaction = stage.deliver(&bert);
     let payment = stage.pay(&interaction);
     assert_eq!(payment["origin"], "signed", "{payment}");
@@ -59,8 +57,7 @@ async fn sw_18_a_payment_is_authorised_for_its_interaction() {
 /// Whoever lost the file of a transfer that was sent does not pay again: the token knows.
 #[tokio::test]
 async fn sw_18_a_transfer_whose_file_is_lost_is_found_and_declared() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let interaction = stage.deliver(&bert);
     let rpc_url = stage.anvil.rpc_url();
     let lost = undeclared::pay(&stage, &interaction).await;
@@ -78,8 +75,7 @@ async fn sw_18_a_transfer_whose_file_is_lost_is_found_and_declared() {
 
 #[tokio::test]
 async fn a_plain_transfer_is_made_where_it_is_asked_for() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let interaction = stage.deliver(&bert);
     let rpc_url = stage.anvil.rpc_url();
     let arguments = ["pay", &interaction, "--rpc", &rpc_url, "--plain-transfer"];
@@ -92,8 +88,7 @@ async fn a_plain_transfer_is_made_where_it_is_asked_for() {
 /// Both endpoints are the same chain; the evidence names whoever said so.
 #[tokio::test]
 async fn rule_26_two_endpoints_that_agree_are_named_in_the_evidence() {
-    let stage = Stage::set(&["--second-rpc-url", "{rpc}"]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&["--second-rpc-url", "{rpc}"]).await;
     let interaction = stage.deliver(&bert);
     let _ = stage.pay(&interaction);
     let paid = stage.until_decided(&interaction).await;
@@ -111,8 +106,7 @@ async fn rule_26_two_endpoints_that_agree_are_named_in_the_evidence() {
 
 #[tokio::test]
 async fn sw_23_a_reorg_while_the_ledger_is_down_is_noticed_at_its_start() {
-    let mut stage = Stage::set(&["--confirmed-depth", "40"]).await;
-    let bert = stage.cast().await;
+    let (mut stage, bert) = Stage::peopled(&["--confirmed-depth", "40"]).await;
     let interaction = stage.deliver(&bert);
     stage.anvil.mine(12).await;
     let _ = stage.pay(&interaction);
@@ -127,8 +121,7 @@ async fn sw_23_a_reorg_while_the_ledger_is_down_is_noticed_at_its_start() {
 
 #[tokio::test]
 async fn ae_105_a_payment_that_never_comes_ends_in_dispute() {
-    let stage = Stage::set(&SHORT).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&SHORT).await;
     let interaction = stage.deliver(&bert);
     let nothing = format!("0x{}", "ab".repeat(32));
     let _ = stage
@@ -153,8 +146,7 @@ async fn ae_105_a_payment_that_never_comes_ends_in_dispute() {
 
 #[tokio::test]
 async fn ax_017_a_payment_that_is_too_small_is_refuted_and_disputed() {
-    let stage = Stage::set(&SHORT).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&SHORT).await;
     let interaction = stage.deliver(&bert);
     let payee = stage.payee(&interaction);
     let payer = stage.wallet_key("ada");
@@ -175,8 +167,7 @@ async fn ax_017_a_payment_that_is_too_small_is_refuted_and_disputed() {
 
 #[tokio::test]
 async fn rule_18_a_strangers_transfer_cannot_be_claimed() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let interaction = stage.deliver(&bert);
     let payee = stage.payee(&interaction);
     stage

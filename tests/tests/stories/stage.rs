@@ -44,6 +44,13 @@ impl Stage {
         Stage::on(anvil, all)
     }
 
+    /// The same with its cast; gives the DID of the provider.
+    pub(crate) async fn peopled(options: &[&str]) -> (Stage, String) {
+        let stage = Stage::set(options).await;
+        let bert = stage.cast().await;
+        (stage, bert)
+    }
+
     /// A ledger on a chain that is there, with exactly these options.
     pub(crate) fn on(anvil: Anvil, options: Vec<String>) -> Stage {
         let mut stage = Stage {

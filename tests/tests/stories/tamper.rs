@@ -6,8 +6,7 @@ use x811_tests::binary::run;
 
 #[tokio::test]
 async fn promise_4_a_tampered_byte_is_named() {
-    let stage = Stage::set(&[]).await;
-    let bert = stage.cast().await;
+    let (stage, bert) = Stage::peopled(&[]).await;
     let interaction = stage.deliver(&bert);
     let _ = stage.pay(&interaction);
     assert_eq!(stage.until_decided(&interaction).await.code, Some(0));

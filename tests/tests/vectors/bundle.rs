@@ -28,12 +28,7 @@ fn cases() -> Vec<(String, Case)> {
     rows.map(|row| {
         let [name, what, verdict, taken_by] = row.try_into().unwrap();
         let file = folder().join("bundle").join(&name).with_extension("x811");
-        let case = Case {
-            job: Job::export(&file),
-            what: format!("{name}: {what}"),
-            verdict,
-            taken_by: table::verifiers(&taken_by),
-        };
+        let case = Case::new(Job::export(&file), &name, &what, verdict, &taken_by);
         (name, case)
     })
     .collect()

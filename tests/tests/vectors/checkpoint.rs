@@ -11,7 +11,7 @@ use x811_tests::verifiers::Job;
 use crate::generate::Files;
 use crate::keys::{self, ORIGIN, line, named, signed};
 use crate::log::{Log, sign};
-use crate::{Case, folder, hold_others_to, strict, table};
+use crate::{Case, Named, folder, hold_others_to, hold_us_to, strict, table};
 
 /// 2026-01-01, when the witness has seen it.
 const COSIGNED_AT_S: u64 = 1_767_225_600;
@@ -36,8 +36,6 @@ pub(crate) fn files() -> Files {
         .map(|(name, bytes)| (format!("checkpoint/{name}"), bytes))
         .collect()
 }
-
-type Named = Vec<(&'static str, Vec<u8>)>;
 
 /// What the mutations are made from.
 struct Parts {
@@ -251,12 +249,8 @@ fn cases() -> Vec<(String, String, Case)> {
         let policy = fs::read_to_string(folder().join("policy").join(policy)).unwrap();
         let (log, witnesses) = keys::vkeys(&policy);
         let witnesses: Vec<&str> = witnesses.iter().map(|vkey| &**vkey).collect();
-        let case = Case {
-            job: Job::checkpoint(&path, &log, &witnesses),
-            what: format!("{file}: {what}"),
-            verdict,
-            taken_by: table::verifiers(&taken_by),
-        };
+        let job = Job::checkpoint(&path, &log, &witnesses);
+        let case = Case::new(job, &file, &what, verdict, &taken_by);
         (file, policy, case)
     })
     .collect()
@@ -267,15 +261,11 @@ fn c2sp_we_say_of_every_checkpoint_what_the_table_says() {
     let cases = cases();
     let files = cases.iter().map(|(file, ..)| file.clone());
     table::assert_complete("checkpoint", files);
-    let mut faults = Vec::new();
-    for (file, policy, case) in &cases {
+    hold_us_to(cases.iter().map(|(file, policy, case)| {
         let note = fs::read(folder().join("checkpoint").join(file)).unwrap();
         let verdict = keys::check(&note, policy).map_or_else(|cause| cause, |_| "good".to_owned());
-        if verdict != case.verdict {
-            faults.push(format!("{}: {verdict}", case.what));
-        }
-    }
-    assert!(faults.is_empty(), "{faults:#?}");
+        (case, verdict)
+    }));
 }
 
 #[test]

@@ -8,8 +8,7 @@ use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::PayerBinding;
 
-use super::Named;
-use crate::keys;
+use crate::{Named, keys};
 
 const STRANGER: &str = "0x00000000000000000000000000000000000000b1";
 
@@ -25,61 +24,47 @@ fn at<'a>(receipt: &'a mut Receipt, pointer: &str) -> &'a mut Value {
 }
 
 fn of_payment(paid: &Receipt) -> Named {
-    let lie = |change: &dyn Fn(&mut Receipt)| forged(paid, change);
+    let lie = |name, change: &dyn Fn(&mut Receipt)| forged(name, paid, change);
     let accepted_s = paid.envelopes[1].place.recorded_at_ms / 1_000;
     let binding = |bad: &mut Receipt, binding| bad.envelopes[3].derived.payer_binding = binding;
     vec![
-        (
-            "lie-paid-to-somebody-else",
-            lie(&|bad| *at(bad, "/evidence/0/transfers/0/to") = json!(STRANGER)),
-        ),
-        (
-            "lie-somebody-else-got-more",
-            lie(&|bad| also_paid(bad, STRANGER)),
-        ),
-        (
-            "lie-paid-too-little",
-            lie(&|bad| *at(bad, "/evidence/0/transfers/0/amount") = json!("1024999")),
-        ),
-        (
-            "lie-surplus",
-            lie(&|bad| bad.confirmed.event["surplus"] = json!("1")),
-        ),
-        (
-            "lie-not-deep",
-            lie(&|bad| *at(bad, "/evidence/0/depth") = json!(1)),
-        ),
-        (
-            "lie-not-safe",
-            lie(&|bad| bad.parameters.event["networks"][0]["safe_above"] = json!("1")),
-        ),
-        (
-            "lie-older-than-accept",
-            lie(&|bad| *at(bad, "/evidence/0/block/timestamp_s") = json!(accepted_s - 3)),
-        ),
-        (
-            "lie-beyond-the-count",
-            lie(&|bad| *at(bad, "/evidence/0/transfer_count") = json!(0)),
-        ),
-        (
-            "lie-nobody-showed-it",
-            lie(&|bad| *at(bad, "/evidence/0/endpoints") = json!([])),
-        ),
-        (
-            "lie-payer-not-checked",
-            lie(&|bad| binding(bad, Some(PayerBinding::Unchecked))),
-        ),
-        (
-            "lie-authorization",
-            lie(&|bad| binding(bad, Some(PayerBinding::Authorization))),
-        ),
-        (
-            "lie-nonce-of-another",
-            lie(&|bad| {
-                let evidence = at(bad, "/evidence/0");
-                evidence["authorization_nonce"] = json!(Digest::of(b"another"));
-            }),
-        ),
+        lie("lie-paid-to-somebody-else", &|bad| {
+            *at(bad, "/evidence/0/transfers/0/to") = json!(STRANGER)
+        }),
+        lie("lie-somebody-else-got-more", &|bad| {
+            also_paid(bad, STRANGER)
+        }),
+        lie("lie-paid-too-little", &|bad| {
+            *at(bad, "/evidence/0/transfers/0/amount") = json!("1024999")
+        }),
+        lie("lie-surplus", &|bad| {
+            bad.confirmed.event["surplus"] = json!("1")
+        }),
+        lie("lie-not-deep", &|bad| {
+            *at(bad, "/evidence/0/depth") = json!(1)
+        }),
+        lie("lie-not-safe", &|bad| {
+            bad.parameters.event["networks"][0]["safe_above"] = json!("1")
+        }),
+        lie("lie-older-than-accept", &|bad| {
+            *at(bad, "/evidence/0/block/timestamp_s") = json!(accepted_s - 3)
+        }),
+        lie("lie-beyond-the-count", &|bad| {
+            *at(bad, "/evidence/0/transfer_count") = json!(0)
+        }),
+        lie("lie-nobody-showed-it", &|bad| {
+            *at(bad, "/evidence/0/endpoints") = json!([])
+        }),
+        lie("lie-payer-not-checked", &|bad| {
+            binding(bad, Some(PayerBinding::Unchecked))
+        }),
+        lie("lie-authorization", &|bad| {
+            binding(bad, Some(PayerBinding::Authorization))
+        }),
+        lie("lie-nonce-of-another", &|bad| {
+            let evidence = at(bad, "/evidence/0");
+            evidence["authorization_nonce"] = json!(Digest::of(b"another"));
+        }),
     ]
 }
 
@@ -101,39 +86,43 @@ fn also_paid(bad: &mut Receipt, to: &str) {
 }
 
 fn of_keys(paid: &Receipt, two_keys: &Receipt) -> Named {
-    let rotated = |member: &str, to: Value| {
-        forged(two_keys, &|bad| {
+    let rotated = |name, member: &str, to: Value| {
+        forged(name, two_keys, &|bad| {
             *bad.agent_keys[1].event.pointer_mut(member).unwrap() = to.clone();
         })
     };
     let stranger = keys::other();
     vec![
-        (
-            "lie-verify-by-an-invented-key",
-            forged(paid, &|bad| {
-                let verify = &mut bad.envelopes[2];
-                let digest = Digest::of(&to_canonical(&verify.body));
-                verify.signature = stranger.sign(digest.as_bytes());
-                verify.key = stranger.public();
-            }),
-        ),
-        (
+        forged("lie-verify-by-an-invented-key", paid, &|bad| {
+            let verify = &mut bad.envelopes[2];
+            let digest = Digest::of(&to_canonical(&verify.body));
+            verify.signature = stranger.sign(digest.as_bytes());
+            verify.key = stranger.public();
+        }),
+        rotated(
             "lie-rotation-without-proof",
-            rotated("/proof", json!(stranger.sign(b"x811 key rotation v1"))),
+            "/proof",
+            json!(stranger.sign(b"x811 key rotation v1")),
         ),
-        (
+        rotated(
             "lie-rotation-of-another-key",
-            rotated("/old_key", json!(stranger.public())),
+            "/old_key",
+            json!(stranger.public()),
         ),
-        (
+        rotated(
             "lie-rotation-not-signed",
-            rotated("/envelope/signature", json!(stranger.sign(b"it"))),
+            "/envelope/signature",
+            json!(stranger.sign(b"it")),
         ),
     ]
 }
 
 /// The receipt with that change, its records in the places that they had.
-fn forged(good: &Receipt, change: &dyn Fn(&mut Receipt)) -> Vec<u8> {
+fn forged(
+    name: &'static str,
+    good: &Receipt,
+    change: &dyn Fn(&mut Receipt),
+) -> (&'static str, Vec<u8>) {
     let mut bad = good.clone();
     change(&mut bad);
     let stream = format!("interaction:{}", bad.interaction);
@@ -165,5 +154,5 @@ fn forged(good: &Receipt, change: &dyn Fn(&mut Receipt)) -> Vec<u8> {
     let key = keys::checkpoint_key();
     let sign = |message: &[u8]| *key.sign(message).as_bytes();
     bad.checkpoint = checkpoint.sign(*key.public().as_bytes(), sign).unwrap();
-    bad.sign(&keys::receipt_key()).to_bytes()
+    (name, bad.sign(&keys::receipt_key()).to_bytes())
 }

@@ -39,6 +39,31 @@ struct Case {
     taken_by: Vec<Verifier>,
 }
 
+impl Case {
+    /// The cells of a row, with what its file is to be asked.
+    fn new(job: Job, name: &str, what: &str, verdict: String, taken_by: &str) -> Case {
+        Case {
+            what: format!("{name}: {what}"),
+            job,
+            verdict,
+            taken_by: table::verifiers(taken_by),
+        }
+    }
+}
+
+/// Files of a folder by their names, without their ends.
+type Named = Vec<(&'static str, Vec<u8>)>;
+
+/// We say of each what its row says.
+fn hold_us_to<'a>(said: impl IntoIterator<Item = (&'a Case, String)>) {
+    let differs = |(case, said): &(&Case, String)| *said != case.verdict;
+    let faults = said.into_iter().filter(differs);
+    let faults: Vec<String> = faults
+        .map(|(case, said)| format!("{}: {said}", case.what))
+        .collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
 /// Every verifier of other authors takes what we take, and refuses the rest, but for those that the
 /// table names.
 fn hold_others_to(cases: &[Case]) {

@@ -10,7 +10,7 @@ use x811_tests::verifiers::Job;
 use crate::generate::Files;
 use crate::keys::{self, signed};
 use crate::log::Log;
-use crate::{Case, folder, hold_others_to, table};
+use crate::{Case, folder, hold_others_to, hold_us_to, table};
 
 /// Positions and sizes of trees in which they are proven.
 const GOOD: [(u64, u64); 12] = [
@@ -54,10 +54,10 @@ fn proof(log: &Log, position: u64, size: u64) -> TlogProof {
 /// That record 5 is in the tree of 19, and is not.
 fn changed(log: &Log) -> Vec<(&'static str, String)> {
     let good = proof(log, 5, 19);
-    let with = |change: &dyn Fn(&mut TlogProof)| {
+    let with = |name, change: &dyn Fn(&mut TlogProof)| {
         let mut bad = good.clone();
         change(&mut bad);
-        bad.to_text()
+        (name, bad.to_text())
     };
     let by_other = |checkpoint: &Checkpoint| {
         let text = checkpoint.to_text();
@@ -65,33 +65,27 @@ fn changed(log: &Log) -> Vec<(&'static str, String)> {
     };
     let forked = Log::forked_at(5);
     vec![
-        ("other-index", with(&|bad| bad.index = 6)),
-        ("index-beyond", with(&|bad| bad.index = 19)),
-        ("index-of-mirror", with(&|bad| bad.index = 13)),
-        (
-            "other-record",
-            with(&|bad| bad.extra = Some(log.records[6].bytes().to_vec())),
-        ),
-        (
-            "record-changed",
-            with(&|bad| bad.extra = Some(forked.records[5].bytes().to_vec())),
-        ),
-        ("record-empty", with(&|bad| bad.extra = Some(Vec::new()))),
-        (
-            "hash-changed",
-            with(&|bad| bad.path[2] = Hash::of_leaf(b"")),
-        ),
-        ("hashes-swapped", with(&|bad| bad.path.swap(1, 2))),
-        ("hash-missing", with(&|bad| bad.path.truncate(4))),
-        ("hash-added", with(&|bad| bad.path.push(Hash::of_leaf(b"")))),
-        ("no-hashes", with(&|bad| bad.path.clear())),
-        ("other-size", with(&|bad| bad.checkpoint = log.signed(20))),
-        ("other-log", with(&|bad| bad.checkpoint = forked.signed(19))),
-        (
-            "checkpoint-of-other-key",
-            with(&|bad| bad.checkpoint = by_other(&log.checkpoint(19))),
-        ),
-        ("no-record", with(&|bad| bad.extra = None)),
+        with("other-index", &|bad| bad.index = 6),
+        with("index-beyond", &|bad| bad.index = 19),
+        with("index-of-mirror", &|bad| bad.index = 13),
+        with("other-record", &|bad| {
+            bad.extra = Some(log.records[6].bytes().to_vec())
+        }),
+        with("record-changed", &|bad| {
+            bad.extra = Some(forked.records[5].bytes().to_vec())
+        }),
+        with("record-empty", &|bad| bad.extra = Some(Vec::new())),
+        with("hash-changed", &|bad| bad.path[2] = Hash::of_leaf(b"")),
+        with("hashes-swapped", &|bad| bad.path.swap(1, 2)),
+        with("hash-missing", &|bad| bad.path.truncate(4)),
+        with("hash-added", &|bad| bad.path.push(Hash::of_leaf(b""))),
+        with("no-hashes", &|bad| bad.path.clear()),
+        with("other-size", &|bad| bad.checkpoint = log.signed(20)),
+        with("other-log", &|bad| bad.checkpoint = forked.signed(19)),
+        with("checkpoint-of-other-key", &|bad| {
+            bad.checkpoint = by_other(&log.checkpoint(19))
+        }),
+        with("no-record", &|bad| bad.extra = None),
     ]
 }
 
@@ -137,12 +131,8 @@ fn cases() -> Vec<(String, Case)> {
     rows.map(|row| {
         let [file, what, verdict, taken_by] = row.try_into().unwrap();
         let file = format!("{file}.tlog-proof");
-        let case = Case {
-            job: Job::proof(&folder().join("proof").join(&file), &vkey),
-            what: format!("{file}: {what}"),
-            verdict,
-            taken_by: table::verifiers(&taken_by),
-        };
+        let job = Job::proof(&folder().join("proof").join(&file), &vkey);
+        let case = Case::new(job, &file, &what, verdict, &taken_by);
         (file, case)
     })
     .collect()
@@ -152,15 +142,11 @@ fn cases() -> Vec<(String, Case)> {
 fn c2sp_we_say_of_every_proof_what_the_table_says() {
     let cases = cases();
     table::assert_complete("proof", cases.iter().map(|(file, _)| file.clone()));
-    let mut faults = Vec::new();
-    for (file, case) in &cases {
+    hold_us_to(cases.iter().map(|(file, case)| {
         let bytes = fs::read(folder().join("proof").join(file)).unwrap();
         let verdict = check(&bytes).map_or_else(|cause| cause, |()| "good".to_owned());
-        if verdict != case.verdict {
-            faults.push(format!("{}: {verdict}", case.what));
-        }
-    }
-    assert!(faults.is_empty(), "{faults:#?}");
+        (case, verdict)
+    }));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use x811_tests::verifiers::Job;
 use crate::generate::Files;
 use crate::keys;
 use crate::log::{Log, SIZE};
-use crate::{Case, folder, hold_others_to, table};
+use crate::{Case, folder, hold_others_to, hold_us_to, table};
 
 pub(crate) fn files() -> Files {
     let log = Log::new();
@@ -107,12 +107,8 @@ fn cases(policy: &str) -> Vec<(TempDir, Case)> {
     rows.map(|row| {
         let [file, change, what, verdict, taken_by] = row.try_into().unwrap();
         let copy = changed(&file, &change);
-        let case = Case {
-            job: Job::tiles(copy.path(), &vkey),
-            what: format!("{file}, {change}: {what}"),
-            verdict,
-            taken_by: table::verifiers(&taken_by),
-        };
+        let job = Job::tiles(copy.path(), &vkey);
+        let case = Case::new(job, &format!("{file}, {change}"), &what, verdict, &taken_by);
         (copy, case)
     })
     .collect()
@@ -123,14 +119,12 @@ fn c2sp_everybody_says_of_every_folder_of_tiles_what_the_table_says() {
     table::assert_complete("tiles", ["checkpoint", "tile"].map(str::to_owned));
     let policy = fs::read_to_string(folder().join("policy/log")).unwrap();
     let (copies, cases): (Vec<TempDir>, Vec<Case>) = cases(&policy).into_iter().unzip();
-    let mut faults = Vec::new();
-    for (copy, case) in copies.iter().zip(&cases) {
+    hold_us_to(copies.iter().zip(&cases).map(|(copy, case)| {
         let verdict = check(copy.path(), &policy);
-        let verdict = verdict.map_or_else(|cause| cause, |()| "good".to_owned());
-        if verdict != case.verdict {
-            faults.push(format!("{}: {verdict}", case.what));
-        }
-    }
-    assert!(faults.is_empty(), "{faults:#?}");
+        (
+            case,
+            verdict.map_or_else(|cause| cause, |()| "good".to_owned()),
+        )
+    }));
     hold_others_to(&cases);
 }

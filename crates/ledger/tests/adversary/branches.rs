@@ -8,7 +8,7 @@ use x811_protocol::parameters::Leniency;
 use crate::base::{Base, tx};
 use crate::begun::{of_rules_1, stored};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::ledgerbox::{Ledgerbox, impatient};
 use crate::party::Account;
 use crate::rarer::quiet;
 use crate::sdk_forms::registered;
@@ -32,11 +32,7 @@ fn lost(_: u64) -> RecordedBranch {
 
 /// A ledger of rules 1, started by a later program with a quorum.
 async fn opened() -> Ledgerbox {
-    let mut parameters = parameters();
-    parameters.windows.confirmation_ms = 4_000;
-    parameters.looks_ms = [2_000; 4];
-    parameters.networks[0].confirmed_depth = 2;
-    let mut ledgerbox = Ledgerbox::with(parameters).await;
+    let mut ledgerbox = impatient().await;
     let log = of_rules_1(&ledgerbox);
     stored(&mut ledgerbox, &log).await;
     ledgerbox.parameters.networks[0].endpoint_quorum = Some(2);

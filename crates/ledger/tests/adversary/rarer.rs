@@ -2,7 +2,6 @@
 //! which nobody can call anything early.
 
 use serde_json::{Value, json};
-use x811_ledger::erasure::ErasureRequest;
 use x811_protocol::authorization::payment_nonce;
 use x811_protocol::digest::Digest;
 use x811_protocol::evm::TxHash;
@@ -224,18 +223,7 @@ async fn side_by_side(ledgerbox: &mut Ledgerbox) {
 async fn erased_by_order(ledgerbox: &mut Ledgerbox, paid: &Deal) {
     ledgerbox.base.finalized = Some(Base::head_number(ledgerbox.now()));
     ledgerbox.watch_ms(2_000).await;
-    let created_s = ledgerbox.now().as_ms() / 1_000;
-    let request = ErasureRequest {
-        subject: paid.id().into(),
-        operator: ledgerbox.identity.did,
-        reason_code: "gdpr_request".parse().unwrap(),
-        order: Some(
-            ledgerbox
-                .identity
-                .order_erasure(paid.id().into(), created_s),
-        ),
-    };
-    ledgerbox.ledger().erase(request).await.unwrap();
+    ledgerbox.erase(paid.id()).await.unwrap();
     ledgerbox.settle().await;
 }
 

@@ -9,8 +9,8 @@ use x811_protocol::key::SecretKey;
 
 use crate::bundles::{bundle, note, signed};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::Ledgerbox;
-use crate::scene::{Parts, exported_under, exported_until, found, impatient, pay};
+use crate::ledgerbox::{Ledgerbox, impatient};
+use crate::scene::{Parts, exported_under, exported_until, found, pay};
 
 fn against(one: &[u8], other: &[u8]) -> Comparison {
     let forth = compare(("a", one), ("b", other)).unwrap();

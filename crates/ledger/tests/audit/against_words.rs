@@ -10,8 +10,8 @@ use x811_protocol::key::SecretKey;
 
 use crate::bundles::{bundle, signed};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::Ledgerbox;
-use crate::scene::{exported_until, impatient, pay};
+use crate::ledgerbox::{Ledgerbox, impatient};
+use crate::scene::{exported_until, pay};
 
 async fn paid() -> (Ledgerbox, Deal) {
     let mut ledgerbox = impatient().await;

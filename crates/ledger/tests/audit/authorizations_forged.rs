@@ -12,9 +12,9 @@ use x811_protocol::observation::{Observation, TransactionStatus};
 
 use crate::base::{Base, PAYEE, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::Ledgerbox;
-use crate::resealing::{finds, finds_also, resealed};
-use crate::scene::{Parts, audit, exported, found, impatient};
+use crate::ledgerbox::{Ledgerbox, impatient};
+use crate::resealing::{first, resealed};
+use crate::scene::{Parts, audit, exported, found, names};
 
 const NONCE: &str = "/evidence/0/transfers/0/authorization_nonce";
 const FIELD: &str = "evidence[0].transfers[0].authorization_nonce";
@@ -110,9 +110,12 @@ async fn lc_5_under_its_own_nonce_nothing_is_too_old() {
             .unwrap()
             .remove("authorization_nonce"),
     );
-    let report = audit(&resealed(parts));
-    let too_old = (confirmed as u64, "evidence[0].block", Cause::NoEvidence);
-    assert!(found(&report).contains(&too_old), "{:?}", found(&report));
+    names(
+        &audit(&resealed(parts)),
+        confirmed,
+        "evidence[0].block",
+        Cause::NoEvidence,
+    );
 }
 
 /// The machine and the audit say the same of a block that was there at the ACCEPT, and of what lies
@@ -153,28 +156,26 @@ fn claimed(event: &Event) -> Option<u64> {
 #[tokio::test]
 async fn lc_9_a_payment_by_authorization_without_a_nonce_is_found() {
     let (bytes, ..) = authorized(&[TOTAL_MICRO_USDC]).await;
-    let changes = [(NONCE, Value::Null)];
-    finds(&bytes, "confirmed", &changes, FIELD, Cause::NoEvidence);
+    first(&bytes, "confirmed")
+        .set(NONCE, Value::Null)
+        .finds(FIELD, Cause::NoEvidence);
 }
 
 #[tokio::test]
 async fn lc_9_a_payment_under_another_interactions_nonce_is_found() {
     let (bytes, ..) = authorized(&[TOTAL_MICRO_USDC]).await;
-    let changes = [(NONCE, json!(Digest::of(b"another interaction")))];
-    finds(&bytes, "confirmed", &changes, FIELD, Cause::NoEvidence);
+    first(&bytes, "confirmed")
+        .set(NONCE, json!(Digest::of(b"another interaction")))
+        .finds(FIELD, Cause::NoEvidence);
 }
 
 /// What goes to the payee is not made under the nonce of the fee.
 #[tokio::test]
 async fn lc_9_a_payment_under_the_nonce_of_the_fee_is_found() {
     let (bytes, _, fee) = authorized(&[TOTAL_MICRO_USDC]).await;
-    finds(
-        &bytes,
-        "confirmed",
-        &[(NONCE, json!(fee))],
-        FIELD,
-        Cause::NoEvidence,
-    );
+    first(&bytes, "confirmed")
+        .set(NONCE, json!(fee))
+        .finds(FIELD, Cause::NoEvidence);
 }
 
 #[tokio::test]
@@ -210,15 +211,17 @@ async fn lc_9_two_transfers_under_one_authorization_are_found() {
 #[tokio::test]
 async fn lc_9_a_foreign_nonce_beside_a_bound_wallet_is_found() {
     let bytes = exported(&crate::scene::settled_and_disputed().await).await;
-    let changes = [(NONCE, json!(Digest::of(b"another interaction")))];
-    finds(&bytes, "confirmed", &changes, FIELD, Cause::NoEvidence);
+    first(&bytes, "confirmed")
+        .set(NONCE, json!(Digest::of(b"another interaction")))
+        .finds(FIELD, Cause::NoEvidence);
 }
 
 #[tokio::test]
 async fn lc_9_a_late_payment_under_a_foreign_nonce_is_found() {
     let bytes = exported(&crate::scene::settled_and_disputed().await).await;
-    let changes = [(NONCE, json!(Digest::of(b"another interaction")))];
-    finds(&bytes, "late", &changes, FIELD, Cause::NoEvidence);
+    first(&bytes, "late")
+        .set(NONCE, json!(Digest::of(b"another interaction")))
+        .finds(FIELD, Cause::NoEvidence);
 }
 
 /// The PAYMENT's own nonce: the rules refuse another one.
@@ -228,9 +231,12 @@ async fn lc_9_a_payment_message_that_names_another_nonce_is_found() {
     let mut parts = Parts::of(&bytes);
     let at = parts.find_message("x811/payment");
     *parts.records[at].member("/facts/authorization_nonce") = json!(fee);
-    let report = audit(&resealed(parts));
-    let expected = (at as u64, "event", Cause::ReDecisionDiffers);
-    assert!(found(&report).contains(&expected), "{:?}", found(&report));
+    names(
+        &audit(&resealed(parts)),
+        at,
+        "event",
+        Cause::ReDecisionDiffers,
+    );
 }
 
 /// A stranger's wallet that is called the initiator's own needs no nonce, so that is held to the
@@ -248,11 +254,7 @@ async fn lc_9_a_stranger_who_is_called_bound_is_found() {
     };
     assert!(here.iter().any(is_named), "{here:?}");
     // Such a binding hides nothing: the nonce that is left is still the interaction's.
-    finds_also(
-        &bytes,
-        "confirmed",
-        &[(NONCE, json!(Digest::ZERO))],
-        FIELD,
-        Cause::NoEvidence,
-    );
+    first(&bytes, "confirmed")
+        .set(NONCE, json!(Digest::ZERO))
+        .finds_also(FIELD, Cause::NoEvidence);
 }

@@ -11,9 +11,9 @@ use x811_protocol::observation::{BlindCause, Observation};
 use crate::base::{BASE, Base, tx};
 use crate::bundles::{all_clean, audited, signed_whole};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::Ledgerbox;
+use crate::ledgerbox::{Ledgerbox, impatient};
 use crate::party::Account;
-use crate::scene::{audit, exported, found, impatient, pay, settled_and_disputed};
+use crate::scene::{audit, exported, found, pay, settled_and_disputed};
 
 /// Audits store and export; both must be clean and say the same.
 async fn clean(ledgerbox: &Ledgerbox) -> Report {
@@ -202,9 +202,7 @@ async fn blindness_is_clean() {
     pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
     ledgerbox.advance_ms(50_000).await;
     clean(&ledgerbox).await;
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(50_000);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(50_000).await;
     ledgerbox.watch_ms(10_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "completed");
     clean(&ledgerbox).await;

@@ -7,7 +7,7 @@ use x811_protocol::parameters::Capabilities;
 
 use crate::descriptors::{ADVERTISE, descriptor};
 use crate::forger::{Forger, mail_of};
-use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::ledgerbox::Ledgerbox;
 use crate::party::Party;
 use crate::scene::causes_at;
 
@@ -25,9 +25,7 @@ struct Scene {
 
 impl Scene {
     async fn set() -> Scene {
-        let mut parameters = parameters();
-        parameters.capabilities = Some(Capabilities::DEFAULT);
-        let ledgerbox = Ledgerbox::with(parameters).await;
+        let ledgerbox = Ledgerbox::but(|it| it.capabilities = Some(Capabilities::DEFAULT)).await;
         let (agent, rival) = (ledgerbox.provider().await, ledgerbox.provider().await);
         for revision in 1..=3 {
             let payload = descriptor(&agent, revision);

@@ -3,8 +3,8 @@
 use x811_protocol::event::{Event, SettlementEvent};
 
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::Ledgerbox;
-use crate::scene::{audit, exported, found, impatient, pay};
+use crate::ledgerbox::{Ledgerbox, impatient};
+use crate::scene::{audit, exported, found, pay};
 
 /// A verified deal that transaction 1 pays by these amounts.
 async fn paid_by(amounts: &[u64]) -> (Ledgerbox, Deal) {

@@ -19,9 +19,9 @@ use crate::base::tx;
 use crate::bundles::{bundle, signed};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::forged_bundle::File;
-use crate::ledgerbox::Ledgerbox;
+use crate::ledgerbox::{Ledgerbox, impatient};
 use crate::papers::{made, named, receipts_in_both_forms, refreshed, trusting};
-use crate::scene::{found, impatient, pay};
+use crate::scene::{found, pay};
 
 /// A deal that is paid.
 pub(crate) async fn paid() -> (Ledgerbox, Deal) {
@@ -259,11 +259,7 @@ async fn lc_8_a_reversed_payment_has_no_receipt_until_it_is_back() {
     let checked = verify(&before, Some(&policy));
     assert!(holds(&checked));
 
-    let block = crate::base::Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox
-        .base
-        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC]);
+    deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(12_000).await;
     let again = verify(&receipt_of(&ledgerbox, &deal).await, Some(&policy));
     assert!(holds(&again), "{again:?}");

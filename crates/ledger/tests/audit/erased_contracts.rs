@@ -3,16 +3,14 @@
 
 use serde_json::json;
 use x811_ledger::audit::Cause;
-use x811_ledger::erasure::ErasureRequest;
 use x811_protocol::facts::NegotiationVerb;
 use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::parameters::Contracts;
 use x811_protocol::stream::Subject;
 
-use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::party::Party;
 use crate::scene::{Kept, Parts, audit, exported, found};
-use crate::talks::Talks;
+use crate::talks::{Talks, talking};
 
 const DECISION: Cause = Cause::ReDecisionDiffers;
 
@@ -30,9 +28,7 @@ struct Scene {
 
 impl Scene {
     async fn set() -> Scene {
-        let mut parameters = parameters();
-        parameters.contracts = Some(Contracts::DEFAULT);
-        let ledgerbox = Ledgerbox::with(parameters).await;
+        let ledgerbox = talking(Contracts::DEFAULT).await;
         let mut erased = Talks::new(&ledgerbox).await;
         let between = |talks: &Talks| {
             let (payer, payee) = (talks.payer.clone(), talks.payee.clone());
@@ -48,23 +44,14 @@ impl Scene {
         engaged.agree(&ledgerbox).await;
         let (_, request) = engaged.request(&ledgerbox, |_| {});
         ledgerbox.accept(&request).await;
-        let subject = Subject::Contract(erased.id.unwrap());
-        let operator = ledgerbox.identity.clone();
-        let now_s = ledgerbox.now().as_ms() / 1_000;
-        let request = ErasureRequest {
-            subject,
-            operator: operator.did,
-            reason_code: "gdpr_request".parse().unwrap(),
-            order: Some(operator.order_erasure(subject, now_s)),
-        };
-        ledgerbox.ledger().erase(request).await.unwrap();
+        ledgerbox.erase(erased.id.unwrap()).await.unwrap();
         let parts = Parts::of(&exported(&ledgerbox).await);
         Scene {
             at: parts.find_event("bodies_erased"),
             erased: erased.id.unwrap(),
             live: live.id.unwrap(),
             engaged: engaged.id.unwrap(),
-            operator,
+            operator: ledgerbox.identity,
             parts,
         }
     }

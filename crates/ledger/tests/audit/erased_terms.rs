@@ -10,7 +10,6 @@ use x811_protocol::stream::{Stream, Subject};
 use crate::bargain::{Bargain, taking};
 use crate::party::Party;
 use crate::scene::{Kept, Parts, audit, exported, found};
-use x811_ledger::erasure::ErasureRequest;
 
 const DECISION: Cause = Cause::ReDecisionDiffers;
 
@@ -57,23 +56,14 @@ impl Scene {
             .say(&ledgerbox, &consumer, Verb::Revoke, &none)
             .await;
         open.say(&ledgerbox, &consumer, Verb::Request, &none).await;
-        let operator = ledgerbox.identity.clone();
-        let now_s = ledgerbox.now().as_ms() / 1_000;
-        let subject = session(&rejected);
-        let request = ErasureRequest {
-            subject,
-            operator: operator.did,
-            reason_code: "gdpr_request".parse().unwrap(),
-            order: Some(operator.order_erasure(subject, now_s)),
-        };
-        ledgerbox.ledger().erase(request).await.unwrap();
+        ledgerbox.erase(session(&rejected)).await.unwrap();
         let parts = Parts::of(&exported(&ledgerbox).await);
         Scene {
             at: parts.find_event("bodies_erased"),
             open,
             active,
             revoked,
-            operator,
+            operator: ledgerbox.identity,
             parts,
         }
     }

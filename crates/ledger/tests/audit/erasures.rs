@@ -5,7 +5,6 @@ use std::cell::OnceCell;
 
 use serde_json::{Value, json};
 use x811_ledger::audit::{Cause, Report};
-use x811_ledger::erasure::ErasureRequest;
 use x811_protocol::did::Did;
 use x811_protocol::event::ErasureOrder;
 use x811_protocol::id::InteractionId;
@@ -14,9 +13,9 @@ use x811_protocol::stream::Subject;
 
 use crate::base::Base;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::Ledgerbox;
+use crate::ledgerbox::impatient;
 use crate::party::{Account, Party};
-use crate::scene::{Parts, audit, exported, found, impatient, pay};
+use crate::scene::{Parts, audit, exported, found, pay};
 
 const DECISION: Cause = Cause::ReDecisionDiffers;
 
@@ -33,16 +32,6 @@ struct Scene {
 
 fn stream(id: InteractionId) -> String {
     format!("interaction:{id}")
-}
-
-async fn erase(ledgerbox: &Ledgerbox, interaction: InteractionId, order: Option<ErasureOrder>) {
-    let request = ErasureRequest {
-        subject: interaction.into(),
-        operator: ledgerbox.identity.did,
-        reason_code: "gdpr_request".parse().unwrap(),
-        order,
-    };
-    ledgerbox.ledger().erase(request).await.unwrap();
 }
 
 impl Scene {
@@ -68,7 +57,7 @@ impl Scene {
         open.go(&ledgerbox, Until::Offered).await;
         let now_s = ledgerbox.now().as_ms() / 1_000;
         let order = by(&ledgerbox.identity, paid.id(), now_s);
-        erase(&ledgerbox, paid.id(), order).await;
+        ledgerbox.erase_by(paid.id(), order).await.unwrap();
         let parts = Parts::of(&exported(&ledgerbox).await);
         Scene {
             at: parts.find_event("bodies_erased"),

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use x811_ledger::erasure::ErasureRequest;
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::{Header, PROTOCOL_VERSION, SealedEnvelope, seal};
 use x811_protocol::event::LedgerRole;
@@ -85,11 +84,7 @@ async fn reversed(ledgerbox: &mut Ledgerbox) -> Deal {
     assert_eq!(ledgerbox.state(deal.id()), "completed");
     ledgerbox.base.reorganise_away(tx(1));
     ledgerbox.watch_ms(2_000).await;
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox
-        .base
-        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC + 1]);
+    let block = deal.mine(ledgerbox, 1, &[TOTAL_MICRO_USDC + 1]);
     ledgerbox.watch_ms(6_000).await;
     ledgerbox.base.finalized = Some(block);
     ledgerbox.sweep().await;
@@ -102,9 +97,7 @@ async fn late(ledgerbox: &mut Ledgerbox, before: &Deal) {
     deal.go(ledgerbox, Until::Verified).await;
     ledgerbox.accept(&deal.payment(ledgerbox, 2)).await;
     ledgerbox.advance_ms(BLIND_MS).await;
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(30_000);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(30_000).await;
     ledgerbox.watch_ms(5_000).await;
     // Seen, and gone before it is deep enough.
     let block = Base::head_number(ledgerbox.now()) + 1;
@@ -372,13 +365,7 @@ pub(crate) async fn every_event() -> Ledgerbox {
     registry(&ledgerbox).await;
     every_round::decided(&ledgerbox).await;
     broken_off(&ledgerbox, &paid).await;
-    let request = ErasureRequest {
-        subject: paid.id().into(),
-        operator: ledgerbox.identity.did,
-        reason_code: "gdpr_request".parse().unwrap(),
-        order: None,
-    };
-    ledgerbox.ledger().erase(request).await.unwrap();
+    ledgerbox.erase_by(paid.id(), None).await.unwrap();
     ledgerbox.settle().await;
     ledgerbox
 }

@@ -13,9 +13,9 @@ use x811_protocol::observation::{
 
 use crate::base::{Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::Ledgerbox;
-use crate::resealing::{finds, remarks, resealed, with};
-use crate::scene::{Parts, audit, exported, found, impatient};
+use crate::ledgerbox::{Ledgerbox, impatient};
+use crate::resealing::{first, remarks, resealed, with};
+use crate::scene::{Parts, audit, exported, found, honest};
 
 const FORK: &str = "/evidence/0/forked_at";
 
@@ -179,30 +179,19 @@ fn anywhere_below(head: u64) -> RecordedBranch {
 async fn lc_5_a_refutation_as_older_names_no_unknown_fork() {
     let (ledgerbox, deal, _) = paid_at_the_head(Some(RecordedBranch::Same)).await;
     assert_eq!(ledgerbox.state(deal.id()), "verified");
-    let bytes = exported(&ledgerbox).await;
-    assert_eq!(found(&audit(&bytes)), []);
-    let changes = [("/evidence/fork_unknown", json!(true))];
-    finds(
-        &bytes,
-        "refuted",
-        &changes,
-        "cause",
-        Cause::ReDecisionDiffers,
-    );
+    let bytes = honest(&ledgerbox).await;
+    first(&bytes, "refuted")
+        .set("/evidence/fork_unknown", json!(true))
+        .finds("cause", Cause::ReDecisionDiffers);
 }
 
 #[tokio::test]
 async fn lc_5_a_fork_without_a_recorded_head_above_it_is_found() {
     let bytes = exported(&crate::scene::settled_and_disputed().await).await;
     let fork = json!({"hash": Base::block(1).hash, "number": 1});
-    let field = "evidence[0].forked_at";
-    finds(
-        &bytes,
-        "confirmed",
-        &[(FORK, fork)],
-        field,
-        Cause::NoEvidence,
-    );
+    first(&bytes, "confirmed")
+        .set(FORK, fork)
+        .finds("evidence[0].forked_at", Cause::NoEvidence);
 }
 
 #[tokio::test]
@@ -214,11 +203,10 @@ async fn lc_5_evidence_by_fewer_endpoints_than_must_agree_is_found() {
     crate::scene::pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
     ledgerbox.watch_ms(60_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "completed");
-    let bytes = exported(&ledgerbox).await;
-    assert_eq!(found(&audit(&bytes)), []);
-    let changes = [("/evidence/0/endpoints", json!(["one"]))];
-    let field = "evidence[0].endpoints";
-    finds(&bytes, "confirmed", &changes, field, Cause::NoEvidence);
+    let bytes = honest(&ledgerbox).await;
+    first(&bytes, "confirmed")
+        .set("/evidence/0/endpoints", json!(["one"]))
+        .finds("evidence[0].endpoints", Cause::NoEvidence);
     // The way out of the operator is in the report.
     let at = Parts::of(&bytes).find_event("parameters_set");
     let report = with(&bytes, at, &[("/networks/0/endpoint_quorum", json!(1))]);
@@ -235,8 +223,7 @@ async fn lc_5_blindness_names_the_silent_endpoints_once_and_in_order() {
         silent: vec!["two".to_owned(), "one".to_owned(), "two".to_owned()],
     };
     ledgerbox.observe(unreachable).await;
-    let bytes = exported(&ledgerbox).await;
-    assert_eq!(found(&audit(&bytes)), []);
+    let bytes = honest(&ledgerbox).await;
     let mut parts = Parts::of(&bytes);
     let at = parts.find_event("network_blind");
     assert_eq!(*parts.records[at].member("/silent"), json!(["one", "two"]));

@@ -7,7 +7,6 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use x811_ledger::erasure::ErasureRequest;
 use x811_ledger::export::{self, UpTo};
 use x811_protocol::event::LedgerRole;
 use x811_protocol::json::Limits;
@@ -16,10 +15,10 @@ use crate::base::{Base, TREASURY, tx};
 use crate::bundles::{bundle, signed};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::every_event::{again, rotation};
-use crate::ledgerbox::Ledgerbox;
+use crate::ledgerbox::{Ledgerbox, impatient};
 use crate::papers::receipts_in_both_forms;
 use crate::party::Party;
-use crate::scene::{exported_under, impatient, pay};
+use crate::scene::{exported_under, pay};
 use crate::{golden_contract, golden_session};
 
 /// Set to `write`, the files are written anew.
@@ -119,13 +118,7 @@ async fn interactions() -> BTreeMap<&'static str, Vec<u8>> {
 
     ledgerbox.base.finalized = Some(Base::head_number(ledgerbox.now()));
     ledgerbox.sweep().await;
-    let request = ErasureRequest {
-        subject: erased.id().into(),
-        operator: ledgerbox.identity.did,
-        reason_code: "gdpr_request".parse().unwrap(),
-        order: None,
-    };
-    ledgerbox.ledger().erase(request).await.unwrap();
+    ledgerbox.erase_by(erased.id(), None).await.unwrap();
     ledgerbox.settle().await;
     let deals = [
         ("erased-bodies-v3", erased),

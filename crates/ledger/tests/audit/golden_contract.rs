@@ -13,9 +13,8 @@ use x811_protocol::stream::Subject;
 use crate::bundles::{bundle, bundle_of};
 use crate::deal::{Deal, TOTAL_MICRO_USDC};
 use crate::golden::{Golden, receipts_of, settled};
-use crate::ledgerbox::Ledgerbox;
+use crate::ledgerbox::{Ledgerbox, impatient_parameters};
 use crate::party::Account;
-use crate::scene::impatient_parameters;
 use crate::talks::Talks;
 
 /// The interaction that an agreed contract opens, verified.

@@ -8,9 +8,9 @@ use x811_protocol::envelope::SealedEnvelope;
 
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::forger::{Forger, accepted, mail_of, of_interaction};
-use crate::ledgerbox::Ledgerbox;
+use crate::ledgerbox::{Ledgerbox, impatient};
 use crate::party::Account;
-use crate::scene::{audit, causes_at, exported, found, impatient, pay};
+use crate::scene::{audit, causes_at, exported, found, pay};
 
 const DECISION: Cause = Cause::ReDecisionDiffers;
 

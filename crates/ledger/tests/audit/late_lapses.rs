@@ -128,9 +128,7 @@ async fn lc_1_4_downtime_is_no_delay() {
     ledgerbox.accept(&deal.request(&ledgerbox)).await;
     ledgerbox.accept(&deal.offer_for(&ledgerbox, 10)).await;
     ledgerbox.advance_ms(1_000).await;
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(3_600_000);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(3_600_000).await;
     others_go_on(&ledgerbox, 3, 1_000).await;
     let report = audit(&exported(&ledgerbox).await);
     assert_eq!((expired(&report), found(&report)), (Some(1), vec![]));
@@ -142,9 +140,7 @@ async fn lc_1_4_a_backlog_is_no_delay() {
     let mut ledgerbox = Ledgerbox::crowded().await;
     Deal::offered_briefly(&ledgerbox, 300).await;
     ledgerbox.advance_ms(1_000).await;
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(600_000);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(600_000).await;
     ledgerbox.store.pass_next_commit();
     ledgerbox.fail_next_commit(CommitFault::Backend);
     others_go_on(&ledgerbox, 5, 40_000).await;

@@ -8,7 +8,7 @@ use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 use crate::base::Base;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::{Ledgerbox, parameters};
-use crate::resealing::finds;
+use crate::resealing::first;
 use crate::scene::{audit, exported, found, pay};
 
 const DEPTH: u64 = 2;
@@ -40,7 +40,7 @@ async fn lc_5_depth_that_stands_in_for_safe_is_clean_and_less_is_found() {
     let bytes = deep().await;
     assert_eq!(found(&audit(&bytes)), []);
     let less = json!(DEPTH + STAND_IN_BLOCKS - 1);
-    let changes = [("/evidence/0/depth", less)];
-    let field = "evidence[0].level";
-    finds(&bytes, "confirmed", &changes, field, Cause::NoEvidence);
+    first(&bytes, "confirmed")
+        .set("/evidence/0/depth", less)
+        .finds("evidence[0].level", Cause::NoEvidence);
 }

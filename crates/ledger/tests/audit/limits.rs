@@ -9,7 +9,7 @@ use x811_protocol::parameters::Leniency;
 
 use crate::deal::{Deal, Until};
 use crate::forger::{Forger, accepted_of, mail_of};
-use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::ledgerbox::Ledgerbox;
 use crate::party::{Account, Party};
 use crate::scene::{audit, exported, found};
 
@@ -137,9 +137,7 @@ async fn lc_3_an_id_of_another_time_is_found_unless_ids_are_lenient() {
 
 #[tokio::test]
 async fn ax_025_a_lenient_ledger_is_clean() {
-    let mut parameters = parameters();
-    parameters.lenient = vec![Leniency::Uuids];
-    let ledgerbox = Ledgerbox::with(parameters).await;
+    let ledgerbox = Ledgerbox::but(|it| it.lenient = vec![Leniency::Uuids]).await;
     Deal::opened(&ledgerbox, Until::Verified).await;
     assert_eq!(found(&audit(&exported(&ledgerbox).await)), []);
 }
@@ -162,9 +160,7 @@ async fn lc_3_a_message_to_oneself_is_found() {
 async fn lc_1_4_downtimes_are_added_up() {
     let mut ledgerbox = Ledgerbox::open().await;
     ledgerbox.restart().await;
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(90_000);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(90_000).await;
     let report = audit(&exported(&ledgerbox).await);
     assert_eq!(found(&report), []);
     let downtimes = report.downtimes;

@@ -22,9 +22,9 @@ use crate::base::{BASE, Base, tx};
 use crate::bundles::{bundle, interactions, signed};
 use crate::clean::payer_of_first;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::Ledgerbox;
+use crate::ledgerbox::{Ledgerbox, impatient};
 use crate::party::Account;
-use crate::scene::{exported_under, found, impatient, pay, settled_and_disputed};
+use crate::scene::{exported_under, found, pay, settled_and_disputed};
 
 fn listing_of(period: Period) -> Options {
     Options {

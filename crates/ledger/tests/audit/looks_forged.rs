@@ -7,8 +7,8 @@ use x811_ledger::audit::Cause;
 use crate::base::{Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::{Ledgerbox, parameters};
-use crate::resealing::{finds, finds_also, nth, resealed};
-use crate::scene::{Kept, Parts, audit, exported, found, pay, settled_and_disputed};
+use crate::resealing::{first, nth, resealed};
+use crate::scene::{Kept, Parts, audit, exported, found, honest, names, pay, settled_and_disputed};
 
 const DIFFERS: Cause = Cause::ReDecisionDiffers;
 
@@ -30,43 +30,34 @@ async fn pending() -> Vec<u8> {
     pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
     ledgerbox.watch_ms(22_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "completed");
-    let bytes = exported(&ledgerbox).await;
-    assert_eq!(found(&audit(&bytes)), []);
-    bytes
+    honest(&ledgerbox).await
 }
 
 /// A payment of which nothing is ever seen.
 async fn absent() -> Vec<u8> {
-    let ledgerbox = crate::scene::impatient().await;
+    let ledgerbox = crate::ledgerbox::impatient().await;
     let deal = Deal::opened(&ledgerbox, Until::Verified).await;
     ledgerbox.sweep().await;
     ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
     ledgerbox.watch_ms(20_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "disputed");
-    let bytes = exported(&ledgerbox).await;
-    assert_eq!(found(&audit(&bytes)), []);
-    bytes
+    honest(&ledgerbox).await
 }
 
 /// A payment that was reversed, came back and is final.
 async fn returned() -> Vec<u8> {
-    let mut ledgerbox = crate::scene::impatient().await;
+    let mut ledgerbox = crate::ledgerbox::impatient().await;
     let deal = Deal::opened(&ledgerbox, Until::Verified).await;
     ledgerbox.sweep().await;
     pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
     ledgerbox.watch_ms(8_000).await;
     ledgerbox.base.reorganise_away(tx(1));
     ledgerbox.watch_ms(2_000).await;
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox
-        .base
-        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC]);
+    let block = deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(8_000).await;
     ledgerbox.base.finalized = Some(block);
     ledgerbox.sweep().await;
-    let bytes = exported(&ledgerbox).await;
-    assert_eq!(found(&audit(&bytes)), []);
+    let bytes = honest(&ledgerbox).await;
     for event in ["unseen", "reversed", "returned", "final"] {
         Parts::of(&bytes).find_event(event);
     }
@@ -91,49 +82,56 @@ fn without(parts: &Parts, at: usize) -> Parts {
 
 #[tokio::test]
 async fn lc_9_not_found_while_it_stands_seen_is_found() {
-    let changes = [(
-        "/finding/0",
-        json!({"tx_hash": tx(1), "status": "not_found"}),
-    )];
-    finds_also(&pending().await, "looked", &changes, "finding[0]", DIFFERS);
+    first(&pending().await, "looked")
+        .set(
+            "/finding/0",
+            json!({"tx_hash": tx(1), "status": "not_found"}),
+        )
+        .finds_also("finding[0]", DIFFERS);
 }
 
 #[tokio::test]
 async fn lc_9_not_found_and_yet_in_a_block_is_found() {
-    let changes = [("/finding/0/depth", json!(1))];
-    finds(&absent().await, "looked", &changes, "finding[0]", DIFFERS);
+    first(&absent().await, "looked")
+        .set("/finding/0/depth", json!(1))
+        .finds("finding[0]", DIFFERS);
 }
 
 #[tokio::test]
 async fn lc_9_seen_by_a_look_while_it_stands_unseen_is_found() {
     let finding = json!({"tx_hash": tx(1), "status": "seen", "depth": 1});
-    let changes = [("/finding/0", finding)];
-    finds_also(&absent().await, "looked", &changes, "finding[0]", DIFFERS);
+    first(&absent().await, "looked")
+        .set("/finding/0", finding)
+        .finds_also("finding[0]", DIFFERS);
 }
 
 #[tokio::test]
 async fn lc_9_insufficient_while_it_stands_unseen_is_found() {
     let finding = json!({"tx_hash": tx(1), "status": "insufficient", "depth": 12});
-    let changes = [("/finding/0", finding)];
-    finds_also(&absent().await, "looked", &changes, "finding[0]", DIFFERS);
+    first(&absent().await, "looked")
+        .set("/finding/0", finding)
+        .finds_also("finding[0]", DIFFERS);
 }
 
 #[tokio::test]
 async fn lc_9_insufficient_though_not_deep_is_found() {
-    let changes = [("/finding/0/status", json!("insufficient"))];
-    finds_also(&pending().await, "looked", &changes, "finding[0]", DIFFERS);
+    first(&pending().await, "looked")
+        .set("/finding/0/status", json!("insufficient"))
+        .finds_also("finding[0]", DIFFERS);
 }
 
 #[tokio::test]
 async fn lc_9_a_look_whose_depth_is_not_the_heads_is_found() {
-    let changes = [("/finding/0/depth", json!(7))];
-    finds_also(&pending().await, "looked", &changes, "finding[0]", DIFFERS);
+    first(&pending().await, "looked")
+        .set("/finding/0/depth", json!(7))
+        .finds_also("finding[0]", DIFFERS);
 }
 
 #[tokio::test]
 async fn lc_9_seen_without_a_depth_is_found() {
-    let changes = [("/finding/0/depth", Value::Null)];
-    finds_also(&pending().await, "looked", &changes, "finding[0]", DIFFERS);
+    first(&pending().await, "looked")
+        .set("/finding/0/depth", Value::Null)
+        .finds_also("finding[0]", DIFFERS);
 }
 
 /// With a head so high the payment is deep: it would have been confirmed.
@@ -152,9 +150,7 @@ async fn lc_9_a_look_that_finds_enough_and_deep_and_does_not_confirm_is_found() 
     *parts.records[at].member("/head") =
         json!({"number": head.number, "hash": head.hash, "timestamp_s": time});
     *parts.records[at].member("/finding/0/depth") = json!(depth + 9);
-    let report = audit(&resealed(parts));
-    let expected = (at as u64, "finding[0]", DIFFERS);
-    assert!(found(&report).contains(&expected), "{:?}", found(&report));
+    names(&audit(&resealed(parts)), at, "finding[0]", DIFFERS);
 }
 
 #[tokio::test]
@@ -166,9 +162,7 @@ async fn lc_9_a_head_that_is_older_than_what_is_below_it_is_found() {
     let number = parts.records[seen].member("/block/number").clone();
     *parts.records[at].member("/head/number") = number;
     *parts.records[at].member("/finding/0/depth") = json!(1);
-    let report = audit(&resealed(parts));
-    let expected = (at as u64, "finding[0]", DIFFERS);
-    assert!(found(&report).contains(&expected), "{:?}", found(&report));
+    names(&audit(&resealed(parts)), at, "finding[0]", DIFFERS);
 }
 
 /// A head that is older than the look it answers: `evolve` refuses it.
@@ -200,8 +194,7 @@ async fn lc_9_one_head_with_two_blocks_of_one_height_below_it_is_found() {
     pay(&mut ledgerbox, &first, 1, TOTAL_MICRO_USDC).await;
     pay(&mut ledgerbox, &second, 2, TOTAL_MICRO_USDC).await;
     ledgerbox.watch_ms(10_000).await;
-    let bytes = exported(&ledgerbox).await;
-    assert_eq!(found(&audit(&bytes)), []);
+    let bytes = honest(&ledgerbox).await;
     let mut parts = Parts::of(&bytes);
     let (seen, one, two) = (
         nth(&parts, "seen", 1),
@@ -211,9 +204,12 @@ async fn lc_9_one_head_with_two_blocks_of_one_height_below_it_is_found() {
     let head = |at: usize| parts.records[at].clone().member("/head").clone();
     assert_eq!(head(one), head(two), "one sweep answers both");
     *parts.records[seen].member("/block/hash") = json!(format!("0x{}", "ab".repeat(32)));
-    let report = audit(&resealed(parts));
-    let expected = (two as u64, "finding[0]", Cause::Contradicts);
-    assert!(found(&report).contains(&expected), "{:?}", found(&report));
+    names(
+        &audit(&resealed(parts)),
+        two,
+        "finding[0]",
+        Cause::Contradicts,
+    );
 }
 
 /// `reversed` of what is seen, `returned` of what is not, `final` of what is gone: `evolve` refuses.
@@ -233,9 +229,7 @@ async fn lc_9_what_became_of_a_payment_follows_what_was_seen_of_it() {
     let mut moved = parts.clone();
     let number = moved.records[at].member("/head/number").as_u64().unwrap();
     *moved.records[at].member("/head/number") = json!(number - 1);
-    let report = audit(&resealed(moved));
-    let expected = (at as u64, "event", Cause::StateDiffers);
-    assert!(found(&report).contains(&expected), "{:?}", found(&report));
+    names(&audit(&resealed(moved)), at, "event", Cause::StateDiffers);
 }
 
 /// A finalized head at the height of the block that paid is that block.
@@ -243,13 +237,9 @@ async fn lc_9_what_became_of_a_payment_follows_what_was_seen_of_it() {
 async fn lc_9_a_finalized_head_of_another_branch_than_the_payment_is_found() {
     let bytes = returned().await;
     let hash = json!(format!("0x{}", "ab".repeat(32)));
-    finds(
-        &bytes,
-        "final",
-        &[("/head/hash", hash)],
-        "head",
-        Cause::NoEvidence,
-    );
+    first(&bytes, "final")
+        .set("/head/hash", hash)
+        .finds("head", Cause::NoEvidence);
 }
 
 #[tokio::test]

@@ -62,36 +62,12 @@ mod scene;
 mod sightings;
 mod spelled;
 mod states;
+#[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "each kind of tests uses a part")]
+mod support;
 mod tampered;
 mod totals;
 mod trust;
 mod unproven;
 
-#[path = "../sequencer/bargain.rs"]
-#[expect(dead_code, reason = "the sequencer's tests use the rest")]
-mod bargain;
-#[path = "../sequencer/base.rs"]
-mod base;
-#[path = "../sequencer/bundles.rs"]
-mod bundles;
-#[path = "../sequencer/conduct.rs"]
-#[expect(dead_code, reason = "the sequencer's tests use the rest")]
-mod conduct;
-#[path = "../sequencer/council.rs"]
-#[expect(dead_code, reason = "the sequencer's tests use the rest")]
-mod council;
-#[path = "../sequencer/deal.rs"]
-#[expect(dead_code, reason = "the sequencer's tests use the rest")]
-mod deal;
-#[path = "../sequencer/descriptors.rs"]
-mod descriptors;
-#[path = "../sequencer/erasure_order.rs"]
-mod erasure_order;
-#[path = "../sequencer/ledgerbox.rs"]
-#[expect(dead_code, reason = "the sequencer's tests use the rest")]
-mod ledgerbox;
-#[path = "../sequencer/party.rs"]
-mod party;
-#[path = "../sequencer/talks.rs"]
-#[expect(dead_code, reason = "the sequencer's tests use the rest")]
-mod talks;
+use support::*;

@@ -312,9 +312,7 @@ async fn lc_1_6_notices_after_a_restart_are_clean() {
         ledgerbox.advance_ms(1).await;
         drop(held);
     }
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(3_600_000);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(3_600_000).await;
     ledgerbox.advance_ms(1_000).await;
     let account = Account::new(0x46);
     deal = Deal::between(&ledgerbox, &deal.initiator, &deal.provider, account);

@@ -4,53 +4,34 @@ use x811_ledger::audit::Cause;
 
 use crate::scene::{Parts, audit, causes_at, exported, found, settled_and_disputed};
 
-#[tokio::test]
-async fn promise_4_a_dropped_record_is_missing() {
+/// What is changed at a place, `left_out` from the end, is named there.
+async fn is_named(cause: Cause, left_out: usize, change: fn(&mut Parts, usize)) {
     let parts = Parts::of(&exported(&settled_and_disputed().await).await);
-    for position in 0..parts.records.len() - 1 {
+    for position in 0..parts.records.len() - left_out {
         let mut changed = parts.clone();
-        changed.records.remove(position);
+        change(&mut changed, position);
         let report = audit(&changed.joined());
         let causes = causes_at(&report, position as u64);
-        assert!(
-            causes.contains(&Cause::Missing),
-            "{position}: {:?}",
-            found(&report)
-        );
+        assert!(causes.contains(&cause), "{position}: {:?}", found(&report));
     }
+}
+
+#[tokio::test]
+async fn promise_4_a_dropped_record_is_missing() {
+    let drop = |parts: &mut Parts, at: usize| drop(parts.records.remove(at));
+    is_named(Cause::Missing, 1, drop).await;
 }
 
 #[tokio::test]
 async fn promise_4_a_duplicated_record_is_named() {
-    let parts = Parts::of(&exported(&settled_and_disputed().await).await);
-    for position in 0..parts.records.len() {
-        let mut changed = parts.clone();
-        let copy = changed.records[position].clone();
-        changed.records.insert(position, copy);
-        let report = audit(&changed.joined());
-        let causes = causes_at(&report, position as u64);
-        assert!(
-            causes.contains(&Cause::Duplicated),
-            "{position}: {:?}",
-            found(&report)
-        );
-    }
+    let double = |parts: &mut Parts, at: usize| parts.records.insert(at, parts.records[at].clone());
+    is_named(Cause::Duplicated, 0, double).await;
 }
 
 #[tokio::test]
 async fn promise_4_swapped_records_are_reordered() {
-    let parts = Parts::of(&exported(&settled_and_disputed().await).await);
-    for position in 0..parts.records.len() - 1 {
-        let mut changed = parts.clone();
-        changed.records.swap(position, position + 1);
-        let report = audit(&changed.joined());
-        let causes = causes_at(&report, position as u64);
-        assert!(
-            causes.contains(&Cause::Reordered),
-            "{position}: {:?}",
-            found(&report)
-        );
-    }
+    let swap = |parts: &mut Parts, at: usize| parts.records.swap(at, at + 1);
+    is_named(Cause::Reordered, 1, swap).await;
 }
 
 #[tokio::test]

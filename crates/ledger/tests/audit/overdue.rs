@@ -106,9 +106,7 @@ async fn lc_1_4_nobody_is_accused_of_having_been_down() {
             ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
         }
         ledgerbox.advance_ms(1_000).await;
-        ledgerbox.crash().await;
-        ledgerbox.clock.advance_ms(3_600_000);
-        ledgerbox.start().await.unwrap();
+        ledgerbox.down_ms(3_600_000).await;
         let begun = audit(&exported(&ledgerbox).await);
         assert_eq!(found(&begun), [], "{until:?}: nothing but the start");
         goes_on(&ledgerbox).await;
@@ -140,9 +138,7 @@ async fn lc_1_4_nobody_is_accused_of_a_backlog() {
     let mut ledgerbox = Ledgerbox::crowded().await;
     Deal::offered_briefly(&ledgerbox, 300).await;
     ledgerbox.advance_ms(1_000).await;
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(600_000);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(600_000).await;
     ledgerbox.store.pass_next_commit();
     ledgerbox.fail_next_commit(CommitFault::Backend);
     ledgerbox.advance_ms(1).await;

@@ -170,7 +170,7 @@ async fn lc_9_another_token_under_live_interactions_is_refused() {
 /// What is over and still watched would be looked for on the other chain, and be reversed.
 #[tokio::test]
 async fn lc_9_another_chain_under_a_payment_that_is_watched_is_refused() {
-    let mut ledgerbox = crate::scene::impatient().await;
+    let mut ledgerbox = crate::ledgerbox::impatient().await;
     let deal = Deal::opened(&ledgerbox, Until::Verified).await;
     ledgerbox.sweep().await;
     pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;

@@ -4,12 +4,12 @@
 use serde_json::{Value, json};
 use x811_ledger::audit::{Cause, Gap, Outcome, Report};
 
-use crate::base::{Base, PAYEE, TREASURY, tx};
+use crate::base::{PAYEE, TREASURY, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::Ledgerbox;
+use crate::ledgerbox::impatient;
 use crate::party::Account;
-use crate::resealing::{finds, finds_also, nth, remarks, resealed, with};
-use crate::scene::{Parts, audit, exported, found, impatient, settled_and_disputed};
+use crate::resealing::{first, nth, remarks, resealed, with};
+use crate::scene::{Parts, audit, exported, found, honest, names, settled_and_disputed};
 
 const OTHER_HASH: &str = "0x0101010101010101010101010101010101010101010101010101010101010101";
 
@@ -18,16 +18,14 @@ async fn topped_up() -> Vec<u8> {
     let mut ledgerbox = impatient().await;
     let deal = Deal::opened(&ledgerbox, Until::Verified).await;
     ledgerbox.sweep().await;
-    mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC - 10);
+    deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC - 10]);
     ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
     ledgerbox.watch_ms(5_000).await;
-    mine(&mut ledgerbox, &deal, 2, 10);
+    deal.mine(&mut ledgerbox, 2, &[10]);
     ledgerbox.accept(&deal.payment(&ledgerbox, 2)).await;
     ledgerbox.watch_ms(6_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "completed");
-    let bytes = exported(&ledgerbox).await;
-    assert_eq!(found(&audit(&bytes)), []);
-    bytes
+    honest(&ledgerbox).await
 }
 
 /// Two interactions of which one transaction pays both, by a transfer each.
@@ -37,10 +35,7 @@ async fn shared() -> Vec<u8> {
     let account = Account::new(0x46);
     let mut second = Deal::between(&ledgerbox, &first.initiator, &first.provider, account);
     second.go(&ledgerbox, Until::Verified).await;
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let amounts = [TOTAL_MICRO_USDC; 2];
-    let payer = first.account.address;
-    ledgerbox.base.mine(tx(1), block, payer, &amounts);
+    first.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC; 2]);
     for deal in [&first, &second] {
         ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
     }
@@ -48,13 +43,7 @@ async fn shared() -> Vec<u8> {
     for deal in [&first, &second] {
         assert_eq!(ledgerbox.state(deal.id()), "completed");
     }
-    let bytes = exported(&ledgerbox).await;
-    assert_eq!(found(&audit(&bytes)), []);
-    bytes
-}
-
-fn mine(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: u64) {
-    deal.mine(ledgerbox, number, &[micro_usdc]);
+    honest(&ledgerbox).await
 }
 
 async fn settled() -> Vec<u8> {
@@ -63,48 +52,30 @@ async fn settled() -> Vec<u8> {
 
 #[tokio::test]
 async fn lc_9_evidence_that_no_endpoint_gave_is_found() {
-    let field = "evidence[0].endpoints";
-    let changes = [("/evidence/0/endpoints", json!([]))];
-    finds(
-        &settled().await,
-        "confirmed",
-        &changes,
-        field,
-        Cause::NoEvidence,
-    );
+    first(&settled().await, "confirmed")
+        .set("/evidence/0/endpoints", json!([]))
+        .finds("evidence[0].endpoints", Cause::NoEvidence);
 }
 
 #[tokio::test]
 async fn lc_9_a_refutation_that_no_endpoint_gave_is_found() {
-    let field = "evidence.endpoints";
-    let changes = [("/evidence/endpoints", json!([]))];
-    finds(
-        &settled().await,
-        "refuted",
-        &changes,
-        field,
-        Cause::NoEvidence,
-    );
+    first(&settled().await, "refuted")
+        .set("/evidence/endpoints", json!([]))
+        .finds("evidence.endpoints", Cause::NoEvidence);
 }
 
 #[tokio::test]
 async fn lc_9_a_late_payment_that_no_endpoint_gave_is_found() {
-    let field = "evidence[0].endpoints";
-    let changes = [("/evidence/0/endpoints", json!([]))];
-    finds(&settled().await, "late", &changes, field, Cause::NoEvidence);
+    first(&settled().await, "late")
+        .set("/evidence/0/endpoints", json!([]))
+        .finds("evidence[0].endpoints", Cause::NoEvidence);
 }
 
 #[tokio::test]
 async fn lc_9_an_endpoint_that_speaks_twice_is_found() {
-    let field = "evidence[0].endpoints";
-    let changes = [("/evidence/0/endpoints", json!(["one", "one"]))];
-    finds(
-        &settled().await,
-        "confirmed",
-        &changes,
-        field,
-        Cause::NoEvidence,
-    );
+    first(&settled().await, "confirmed")
+        .set("/evidence/0/endpoints", json!(["one", "one"]))
+        .finds("evidence[0].endpoints", Cause::NoEvidence);
 }
 
 #[tokio::test]
@@ -114,14 +85,9 @@ async fn lc_9_a_block_hash_with_two_numbers_is_found() {
     let number = Parts::of(&bytes).records[at]
         .member("/evidence/0/block/number")
         .as_u64();
-    let changes = [("/evidence/0/block/number", json!(number.unwrap() + 29_625))];
-    finds_also(
-        &bytes,
-        "confirmed",
-        &changes,
-        "evidence[0].block",
-        Cause::Contradicts,
-    );
+    first(&bytes, "confirmed")
+        .set("/evidence/0/block/number", json!(number.unwrap() + 29_625))
+        .finds_also("evidence[0].block", Cause::Contradicts);
 }
 
 #[tokio::test]
@@ -162,9 +128,12 @@ async fn lc_9_a_looks_head_that_another_record_dates_otherwise_is_found() {
     let parts = Parts::of(&bytes);
     let (first, second) = (nth(&parts, "looked", 0), nth(&parts, "looked", 1));
     let hash = parts.records[first].clone().member("/head/hash").clone();
-    let report = with(&bytes, second, &[("/head/hash", hash)]);
-    let expected = (second as u64, "head", Cause::Contradicts);
-    assert!(found(&report).contains(&expected), "{:?}", found(&report));
+    names(
+        &with(&bytes, second, &[("/head/hash", hash)]),
+        second,
+        "head",
+        Cause::Contradicts,
+    );
 }
 
 #[tokio::test]
@@ -187,9 +156,12 @@ async fn lc_9_a_transfer_whose_recipient_another_interaction_knows_otherwise_is_
     let (seen, two) = (nth(&parts, "seen", 1), nth(&parts, "confirmed", 1));
     *parts.records[seen].member("/transfers/0/to") = json!(TREASURY);
     *parts.records[two].member("/evidence/0/transfers/0/to") = json!(TREASURY);
-    let report = audit(&resealed(parts));
-    let expected = (two as u64, "evidence[0].transfers[0]", Cause::Contradicts);
-    assert!(found(&report).contains(&expected), "{:?}", found(&report));
+    names(
+        &audit(&resealed(parts)),
+        two,
+        "evidence[0].transfers[0]",
+        Cause::Contradicts,
+    );
 }
 
 #[tokio::test]
@@ -264,14 +236,9 @@ async fn lc_9_wrong_token_though_seen_with_transfers_is_contested() {
 #[tokio::test]
 async fn lc_9_depths_of_one_decision_that_are_not_from_one_head_are_found() {
     let bytes = topped_up().await;
-    let changes = [("/evidence/1/depth", json!(9))];
-    finds(
-        &bytes,
-        "confirmed",
-        &changes,
-        "evidence[1].depth",
-        Cause::NoEvidence,
-    );
+    first(&bytes, "confirmed")
+        .set("/evidence/1/depth", json!(9))
+        .finds("evidence[1].depth", Cause::NoEvidence);
 }
 
 #[tokio::test]
@@ -284,9 +251,12 @@ async fn lc_9_evidence_out_of_order_is_found() {
         .as_array_mut()
         .unwrap();
     evidence.swap(0, 1);
-    let report = audit(&resealed(parts));
-    let expected = (at as u64, "evidence", Cause::ReDecisionDiffers);
-    assert!(found(&report).contains(&expected), "{:?}", found(&report));
+    names(
+        &audit(&resealed(parts)),
+        at,
+        "evidence",
+        Cause::ReDecisionDiffers,
+    );
 }
 
 #[tokio::test]
@@ -300,9 +270,12 @@ async fn lc_9_evidence_of_what_is_not_claimed_is_found() {
         .unwrap();
     let twice = evidence[0].clone();
     evidence.push(twice);
-    let report = audit(&resealed(parts));
-    let expected = (at as u64, "evidence", Cause::ReDecisionDiffers);
-    assert!(found(&report).contains(&expected), "{:?}", found(&report));
+    names(
+        &audit(&resealed(parts)),
+        at,
+        "evidence",
+        Cause::ReDecisionDiffers,
+    );
 }
 
 #[tokio::test]
@@ -328,14 +301,9 @@ async fn lc_9_two_blocks_of_one_height_under_one_decision_are_found() {
 #[tokio::test]
 async fn lc_9_a_lower_block_that_is_less_sure_than_a_higher_one_is_found() {
     let bytes = topped_up().await;
-    let changes = [("/evidence/1/level", json!("final"))];
-    finds(
-        &bytes,
-        "confirmed",
-        &changes,
-        "evidence[1].block",
-        Cause::NoEvidence,
-    );
+    first(&bytes, "confirmed")
+        .set("/evidence/1/level", json!("final"))
+        .finds("evidence[1].block", Cause::NoEvidence);
 }
 
 /// Half of it short, then the other half, and that is too little as well?
@@ -344,11 +312,10 @@ async fn lc_9_short_before_everything_declared_is_deep_is_found() {
     let mut ledgerbox = impatient().await;
     let deal = Deal::opened(&ledgerbox, Until::Verified).await;
     ledgerbox.sweep().await;
-    mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC - 10);
+    deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC - 10]);
     ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
     ledgerbox.watch_ms(5_000).await;
-    let bytes = exported(&ledgerbox).await;
-    assert_eq!(found(&audit(&bytes)), []);
+    let bytes = honest(&ledgerbox).await;
     let mut parts = Parts::of(&bytes);
     // A second transaction is declared with the first, and was not seen yet.
     let refuted = parts.find_event("refuted");
@@ -361,8 +328,7 @@ async fn lc_9_short_before_everything_declared_is_deep_is_found() {
     parts.records[payment].member("/facts")["fee_tx_hash"] = json!(tx(2));
     let report = audit(&resealed(parts));
     assert!(seen < refuted && depth >= 2);
-    let expected = (refuted as u64, "cause", Cause::ReDecisionDiffers);
-    assert!(found(&report).contains(&expected), "{:?}", found(&report));
+    names(&report, refuted, "cause", Cause::ReDecisionDiffers);
 }
 
 /// Two transactions that are enough together, and both are refuted as too short.
@@ -371,13 +337,12 @@ async fn lc_9_short_while_what_was_seen_is_enough_is_found() {
     let mut ledgerbox = impatient().await;
     let deal = Deal::opened(&ledgerbox, Until::Verified).await;
     ledgerbox.sweep().await;
-    mine(&mut ledgerbox, &deal, 1, 10);
-    mine(&mut ledgerbox, &deal, 2, 20);
+    deal.mine(&mut ledgerbox, 1, &[10]);
+    deal.mine(&mut ledgerbox, 2, &[20]);
     ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
     ledgerbox.accept(&deal.payment(&ledgerbox, 2)).await;
     ledgerbox.watch_ms(6_000).await;
-    let bytes = exported(&ledgerbox).await;
-    assert_eq!(found(&audit(&bytes)), []);
+    let bytes = honest(&ledgerbox).await;
     let mut parts = Parts::of(&bytes);
     // What is quoted of the second would cover all of it.
     let (seen, one, two) = (

@@ -6,10 +6,9 @@ use x811_ledger::audit::Cause;
 
 use crate::base::{Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
+use crate::ledgerbox::impatient;
 use crate::party::Account;
-use crate::scene::{
-    Parts, audit, causes_at, exported, found, impatient, pay, settled_and_disputed,
-};
+use crate::scene::{Parts, audit, causes_at, exported, found, pay, settled_and_disputed};
 
 /// Message, member, what it is changed to, and what has to be found at that record.
 type Change = (&'static str, &'static str, Value, &'static [Cause]);

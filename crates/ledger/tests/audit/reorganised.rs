@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use crate::base::{Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::Ledgerbox;
+use crate::ledgerbox::{Ledgerbox, impatient};
 use crate::party::Account;
 use crate::resealing::{remarks, resealed};
-use crate::scene::{Parts, audit, exported, found, impatient, pay};
+use crate::scene::{Parts, audit, exported, found, pay};
 
 const ONE_BLOCK: &str = "a height has one block";
 const THE_SAME: &str = "a transaction moves the same in whichever block";
@@ -91,10 +91,8 @@ async fn lc_5_two_hashes_at_one_height_are_none_after_a_reorganisation() {
     let [first, second] = two_verified(&ledgerbox).await;
     pay(&mut ledgerbox, &first, 1, TOTAL_MICRO_USDC).await;
     sweep_after_ms(&ledgerbox, 2_000).await;
-    let block = Base::head_number(ledgerbox.now());
-    let payer = first.account.address;
-    let amounts = [TOTAL_MICRO_USDC];
-    ledgerbox.base.mine(tx(1), block + 1, payer, &amounts);
+    let (block, amounts) = (Base::head_number(ledgerbox.now()), [TOTAL_MICRO_USDC]);
+    first.mine(&mut ledgerbox, 1, &amounts);
     sweep_after_ms(&ledgerbox, 2_000).await;
     let payer = second.account.address;
     ledgerbox.base.mine(tx(2), block, payer, &amounts);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use x811_eventlog::{Hash, Record};
 use x811_ledger::audit::{Cause, Report};
 
-use crate::scene::{Kept, Parts, audit, found};
+use crate::scene::{Kept, Parts, audit, found, names};
 
 /// Hash of the record as it was.
 fn hash_of(kept: &Kept) -> String {
@@ -46,48 +46,59 @@ pub(crate) fn nth(parts: &Parts, event: &str, n: usize) -> usize {
     places.clone().nth(n).expect("there is one")
 }
 
-/// The audit of the log with `member` of the record at `at` changed.
+/// A log of which one record is changed.
+pub(crate) struct Changed {
+    parts: Parts,
+    at: usize,
+}
+
+/// The log, to be changed in the first record of `event`.
+pub(crate) fn first(bytes: &[u8], event: &str) -> Changed {
+    let parts = Parts::of(bytes);
+    let at = parts.find_event(event);
+    Changed { parts, at }
+}
+
+/// The audit of the log with these changes in the record at `at`.
 pub(crate) fn with(bytes: &[u8], at: usize, changes: &[(&str, Value)]) -> Report {
-    let mut parts = Parts::of(bytes);
-    for (member, to) in changes {
+    let parts = Parts::of(bytes);
+    let set = |log: Changed, (member, to): &(&str, Value)| log.set(member, to.clone());
+    changes.iter().fold(Changed { parts, at }, set).report()
+}
+
+impl Changed {
+    /// The member says this; `null` takes it out.
+    pub(crate) fn set(mut self, member: &str, to: Value) -> Changed {
         let (object, name) = member.rsplit_once('/').unwrap();
-        let object = parts.records[at].member(object);
+        let object = self.parts.records[self.at].member(object);
         if let Value::Array(values) = object {
-            values[name.parse::<usize>().unwrap()] = to.clone();
+            values[name.parse::<usize>().unwrap()] = to;
         } else if to.is_null() {
             drop(object.as_object_mut().unwrap().remove(name));
         } else {
-            object[name] = to.clone();
+            object[name] = to;
         }
+        self
     }
-    audit(&resealed(parts))
-}
 
-/// What is found when the changes are made to the first record of `event`: this, there, alone.
-pub(crate) fn finds(
-    bytes: &[u8],
-    event: &str,
-    changes: &[(&str, Value)],
-    field: &str,
-    cause: Cause,
-) {
-    let at = Parts::of(bytes).find_event(event);
-    let report = with(bytes, at, changes);
-    assert_eq!(found(&report), [(at as u64, field, cause)], "{report:#?}");
-}
+    fn report(self) -> Report {
+        audit(&resealed(self.parts))
+    }
 
-/// The same, where other things are found too.
-pub(crate) fn finds_also(
-    bytes: &[u8],
-    event: &str,
-    changes: &[(&str, Value)],
-    field: &str,
-    cause: Cause,
-) {
-    let at = Parts::of(bytes).find_event(event);
-    let report = with(bytes, at, changes);
-    let expected = (at as u64, field, cause);
-    assert!(found(&report).contains(&expected), "{:?}", found(&report));
+    /// It is found there, and nothing else is.
+    #[track_caller]
+    pub(crate) fn finds(self, field: &str, cause: Cause) {
+        let at = self.at as u64;
+        let report = self.report();
+        assert_eq!(found(&report), [(at, field, cause)], "{report:#?}");
+    }
+
+    /// The same, where other things are found too.
+    #[track_caller]
+    pub(crate) fn finds_also(self, field: &str, cause: Cause) {
+        let at = self.at;
+        names(&self.report(), at, field, cause);
+    }
 }
 
 /// Sentences of the remarks on the log.

@@ -6,26 +6,11 @@ use x811_ledger::audit::{Cause, Report, audit_export};
 use x811_ledger::export::{self, Header, Item, Reader, Trailer, UpTo};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::key::SecretKey;
-use x811_protocol::parameters::Parameters;
 
 use crate::bundles::{note, signed_whole};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::{Ledgerbox, checkpoint_key, parameters};
+use crate::ledgerbox::{Ledgerbox, checkpoint_key, impatient};
 use crate::party::Account;
-
-/// A settlement schedule that is over soon.
-pub(crate) fn impatient_parameters() -> Parameters {
-    let mut parameters = parameters();
-    parameters.windows.confirmation_ms = 4_000;
-    parameters.looks_ms = [2_000; 4];
-    parameters.networks[0].confirmed_depth = 2;
-    parameters
-}
-
-/// A ledger of that schedule.
-pub(crate) async fn impatient() -> Ledgerbox {
-    Ledgerbox::with(impatient_parameters()).await
-}
 
 /// Pays a verified deal by the transaction of that number, and says so.
 pub(crate) async fn pay(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: u64) {
@@ -54,6 +39,13 @@ pub(crate) async fn settled_and_disputed() -> Ledgerbox {
 pub(crate) async fn exported(ledgerbox: &Ledgerbox) -> Vec<u8> {
     let note = signed_whole(ledgerbox).await;
     exported_under(ledgerbox, Some(&note)).await
+}
+
+/// The same of a log in which nothing is found.
+pub(crate) async fn honest(ledgerbox: &Ledgerbox) -> Vec<u8> {
+    let bytes = exported(ledgerbox).await;
+    assert_eq!(found(&audit(&bytes)), []);
+    bytes
 }
 
 /// The log as an export, with that checkpoint.
@@ -92,6 +84,13 @@ pub(crate) fn found(report: &Report) -> Vec<(u64, &str, Cause)> {
     findings
         .map(|finding| (finding.position, finding.field.as_str(), finding.cause))
         .collect()
+}
+
+/// Asserts that this is among what is found.
+#[track_caller]
+pub(crate) fn names(report: &Report, at: usize, field: &str, cause: Cause) {
+    let found = found(report);
+    assert!(found.contains(&(at as u64, field, cause)), "{found:?}");
 }
 
 /// A record and its body, to be changed.

@@ -6,11 +6,11 @@ use x811_protocol::event::{Event, PayerBinding, SettlementEvent};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::settlement::Since;
 
-use crate::base::{Base, PAYEE, TOKEN, tx};
+use crate::base::{PAYEE, TOKEN, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::Ledgerbox;
+use crate::ledgerbox::{Ledgerbox, impatient};
 use crate::party::Account;
-use crate::scene::{exported, impatient, pay};
+use crate::scene::{exported, pay};
 
 async fn kept(ledgerbox: &Ledgerbox) -> Report {
     let options = Options {
@@ -94,10 +94,7 @@ async fn sw_10_what_came_later_and_what_was_only_seen_is_kept_as_such() {
     ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
     ledgerbox.watch_ms(8_000).await;
     let (looked, head) = last_look(&ledgerbox).await;
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    let amounts = [TOTAL_MICRO_USDC];
-    ledgerbox.base.mine(tx(1), block, payer, &amounts);
+    let block = deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(2_000).await;
 
     let report = kept(&ledgerbox).await;

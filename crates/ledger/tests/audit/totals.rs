@@ -9,12 +9,12 @@ use x811_protocol::event::{Event, Level};
 use x811_protocol::id::InteractionId;
 use x811_protocol::stream::{Stream, Subject};
 
-use crate::base::{BASE, Base, tx};
+use crate::base::{BASE, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::Ledgerbox;
+use crate::ledgerbox::{Ledgerbox, impatient};
 use crate::party::Account;
 use crate::resealing::resealed;
-use crate::scene::{Parts, audit, exported, found, impatient, pay, settled_and_disputed};
+use crate::scene::{Parts, audit, exported, found, pay, settled_and_disputed};
 
 /// What `provider paid` says of all interactions together, in micro-USDC.
 async fn provider_paid(ledgerbox: &Ledgerbox) -> u128 {
@@ -94,11 +94,7 @@ async fn lc_9_a_payment_that_is_reversed_and_returns_is_counted_as_it_stands() {
     assert_eq!((paid.total_micro_usdc, paid.fee_micro_usdc), (0, 0));
     assert_eq!((paid.interactions, paid.reversed_micro_usdc), (1, came));
     assert!(reversed.payments[0].is_reversed);
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox
-        .base
-        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC + 7]);
+    let block = deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC + 7]);
     ledgerbox.watch_ms(8_000).await;
     ledgerbox.base.finalized = Some(block);
     ledgerbox.sweep().await;

@@ -7,9 +7,8 @@ use x811_protocol::event::Event;
 
 use crate::bundles::signed;
 use crate::deal::{Deal, Until};
-use crate::scene::{
-    Parts, audit, exported, exported_under, found, impatient, settled_and_disputed,
-};
+use crate::ledgerbox::impatient;
+use crate::scene::{Parts, audit, exported, exported_under, found, settled_and_disputed};
 
 #[tokio::test]
 async fn rec_3_without_bodies_facts_are_asserted_and_signatures_still_hold() {

@@ -5,8 +5,6 @@ use x811_ledger::receipt::{ClaimVerdict, Receipt};
 use x811_protocol::id::ContractId;
 use x811_protocol::parameters::Contracts;
 
-use crate::base::Base;
-use crate::base::tx;
 use crate::deal::{Deal, TOTAL_MICRO_USDC};
 use crate::keys::rotate;
 use crate::ledgerbox::{Ledgerbox, parameters};
@@ -49,11 +47,7 @@ async fn paid_next(ledgerbox: &mut Ledgerbox, rotates: bool, number: u16) -> (De
         let envelope = step(&mut deal, ledgerbox);
         ledgerbox.accept(&envelope).await;
     }
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let account = deal.account.address;
-    ledgerbox
-        .base
-        .mine(tx(number), block, account, &[TOTAL_MICRO_USDC]);
+    deal.mine(ledgerbox, number, &[TOTAL_MICRO_USDC]);
     ledgerbox.accept(&deal.payment(ledgerbox, number)).await;
     completed(ledgerbox, &deal).await;
     (deal, talks.id.unwrap())

@@ -14,18 +14,6 @@ use crate::party::Account;
 const STRANGER: &str = "0x00000000000000000000000000000000000000b1";
 pub(crate) const PRICE_MICRO_USDC: u64 = TOTAL_MICRO_USDC - FEE_MICRO_USDC;
 
-/// A lie of the ledger, the step that shows it, and words of its sentence.
-pub(crate) type Lie<'a> = (&'a str, &'a dyn Fn(&mut Receipt), &'a str, &'a str);
-
-#[track_caller]
-pub(crate) fn all_are_found(paper: &Paper, lies: &[Lie<'_>]) {
-    for (what, lie, about, words) in lies {
-        let (found, sentence) = paper.breaks(lie);
-        assert_eq!(found, *about, "{what}: {sentence}");
-        assert!(sentence.contains(words), "{what}: {sentence}");
-    }
-}
-
 /// A member of the confirmation.
 pub(crate) fn at<'a>(receipt: &'a mut Receipt, pointer: &str) -> &'a mut Value {
     receipt.confirmed.event.pointer_mut(pointer).unwrap()
@@ -67,79 +55,51 @@ async fn lc_5_transfers_cover_by_destination_amount_and_token() {
     let price = json!(PRICE_MICRO_USDC.to_string());
     let surplus = |micro_usdc: u64| json!(micro_usdc.to_string());
     let fitting = "not from the declared payer to payee or treasury";
-    all_are_found(
-        &paper,
-        &[
-            (
-                "1,000 USDC to a stranger",
-                &|bad| {
-                    *at(bad, amount) = price.clone();
-                    claim_more(bad, STRANGER, 1_000_000_000);
-                },
-                "transfers",
-                fitting,
-            ),
-            (
-                "the whole to a stranger",
-                &|bad| *at(bad, "/evidence/0/transfers/0/to") = json!(STRANGER),
-                "transfers",
-                fitting,
-            ),
-            (
-                "the fee to a treasury that the ledger has not",
-                &|bad| {
-                    *at(bad, amount) = price.clone();
-                    claim_more(bad, &treasury, FEE_MICRO_USDC);
-                    network(bad).as_object_mut().unwrap().remove("treasury");
-                },
-                "transfers",
-                fitting,
-            ),
-            (
-                "the total to the treasury",
-                &|bad| *at(bad, "/evidence/0/transfers/0/to") = json!(treasury),
-                "transfers",
-                "less than what was due",
-            ),
-            (
-                "a micro-USDC short",
-                &|bad| *at(bad, amount) = json!((TOTAL_MICRO_USDC - 1).to_string()),
-                "transfers",
-                "less than what was due",
-            ),
-            (
-                "one more than it takes is claimed",
-                &|bad| {
-                    claim_more(bad, &PAYEE.to_string(), 5);
-                    bad.confirmed.event["surplus"] = surplus(5);
-                },
-                "transfers",
-                "the rule of choice",
-            ),
-            (
-                "a surplus that is none",
-                &|bad| bad.confirmed.event["surplus"] = surplus(1),
-                "transfers",
-                "surplus",
-            ),
-            (
-                "a surplus that is left out",
-                &|bad| *at(bad, amount) = json!((TOTAL_MICRO_USDC + 1).to_string()),
-                "transfers",
-                "surplus",
-            ),
-            (
-                "a transfer of nothing",
-                &|bad| {
-                    let more = transfer(bad, 1, &PAYEE.to_string(), 0);
-                    push(bad, "/evidence/0/transfers", more);
-                    *at(bad, "/evidence/0/transfer_count") = json!(2);
-                },
-                "transfers",
-                "of nothing",
-            ),
-        ],
-    );
+    paper.on("transfers").breaks(&[
+        ("1,000 USDC to a stranger", fitting, &|bad| {
+            *at(bad, amount) = price.clone();
+            claim_more(bad, STRANGER, 1_000_000_000);
+        }),
+        ("the whole to a stranger", fitting, &|bad| {
+            *at(bad, "/evidence/0/transfers/0/to") = json!(STRANGER)
+        }),
+        (
+            "the fee to a treasury that the ledger has not",
+            fitting,
+            &|bad| {
+                *at(bad, amount) = price.clone();
+                claim_more(bad, &treasury, FEE_MICRO_USDC);
+                network(bad).as_object_mut().unwrap().remove("treasury");
+            },
+        ),
+        (
+            "the total to the treasury",
+            "less than what was due",
+            &|bad| *at(bad, "/evidence/0/transfers/0/to") = json!(treasury),
+        ),
+        ("a micro-USDC short", "less than what was due", &|bad| {
+            *at(bad, amount) = json!((TOTAL_MICRO_USDC - 1).to_string())
+        }),
+        (
+            "one more than it takes is claimed",
+            "the rule of choice",
+            &|bad| {
+                claim_more(bad, &PAYEE.to_string(), 5);
+                bad.confirmed.event["surplus"] = surplus(5);
+            },
+        ),
+        ("a surplus that is none", "surplus", &|bad| {
+            bad.confirmed.event["surplus"] = surplus(1)
+        }),
+        ("a surplus that is left out", "surplus", &|bad| {
+            *at(bad, amount) = json!((TOTAL_MICRO_USDC + 1).to_string())
+        }),
+        ("a transfer of nothing", "of nothing", &|bad| {
+            let more = transfer(bad, 1, &PAYEE.to_string(), 0);
+            push(bad, "/evidence/0/transfers", more);
+            *at(bad, "/evidence/0/transfer_count") = json!(2);
+        }),
+    ]);
 }
 
 #[tokio::test]
@@ -150,50 +110,31 @@ async fn lc_5_evidence_of_a_receipt_is_as_deep_and_as_young_as_the_rules_ask_for
     let head = heads.as_ref().unwrap()[0].number;
     let accepted_s = paper.receipt.envelopes[1].place.recorded_at_ms / 1_000;
     let deep = "not as deep";
-    all_are_found(
-        &paper,
-        &[
-            (
-                "a block less deep",
-                &|bad| *at(bad, "/evidence/0/depth") = json!(DEPTH - 1),
-                "transfers",
-                deep,
-            ),
-            (
-                "seen alone",
-                &|bad| *at(bad, "/evidence/0/level") = json!("seen"),
-                "transfers",
-                deep,
-            ),
-            (
-                "a deeper network",
-                &|bad| network(bad)["confirmed_depth"] = json!(1_000),
-                "transfers",
-                deep,
-            ),
-            (
-                "a total that waits for safe",
-                &|bad| network(bad)["safe_above"] = json!((TOTAL_MICRO_USDC - 1).to_string()),
-                "transfers",
-                "safe",
-            ),
-            (
-                "at the ACCEPT's head",
-                &|bad| *at(bad, "/evidence/0/block/number") = json!(head),
-                "transfers",
-                "older than the ACCEPT",
-            ),
-            (
-                "no head at the ACCEPT, and before it",
-                &|bad| {
-                    bad.envelopes[1].derived.heads = None;
-                    *at(bad, "/evidence/0/block/timestamp_s") = json!(accepted_s - 3);
-                },
-                "transfers",
-                "older than the ACCEPT",
-            ),
-        ],
-    );
+    paper.on("transfers").breaks(&[
+        ("a block less deep", deep, &|bad| {
+            *at(bad, "/evidence/0/depth") = json!(DEPTH - 1)
+        }),
+        ("seen alone", deep, &|bad| {
+            *at(bad, "/evidence/0/level") = json!("seen")
+        }),
+        ("a deeper network", deep, &|bad| {
+            network(bad)["confirmed_depth"] = json!(1_000)
+        }),
+        ("a total that waits for safe", "safe", &|bad| {
+            network(bad)["safe_above"] = json!((TOTAL_MICRO_USDC - 1).to_string())
+        }),
+        ("at the ACCEPT's head", "older than the ACCEPT", &|bad| {
+            *at(bad, "/evidence/0/block/number") = json!(head)
+        }),
+        (
+            "no head at the ACCEPT, and before it",
+            "older than the ACCEPT",
+            &|bad| {
+                bad.envelopes[1].derived.heads = None;
+                *at(bad, "/evidence/0/block/timestamp_s") = json!(accepted_s - 3);
+            },
+        ),
+    ]);
     let to_the_limit = paper.forged(|good| {
         network(good)["safe_above"] = json!(TOTAL_MICRO_USDC.to_string());
         *at(good, "/evidence/0/depth") = json!(DEPTH);
@@ -206,44 +147,29 @@ async fn lc_5_evidence_of_a_receipt_is_as_deep_and_as_young_as_the_rules_ask_for
 async fn lc_5_evidence_of_a_receipt_is_what_somebody_can_have_seen() {
     let (ledgerbox, deal) = paid().await;
     let paper = Paper::of(&ledgerbox, &deal).await;
-    all_are_found(
-        &paper,
-        &[
-            (
-                "nobody showed it",
-                &|bad| *at(bad, "/evidence/0/endpoints") = json!([]),
-                "transfers",
-                "no endpoint",
-            ),
-            (
-                "beyond the count",
-                &|bad| *at(bad, "/evidence/0/transfer_count") = json!(0),
-                "transfers",
-                "beyond",
-            ),
-            (
-                "out of order",
-                &|bad| {
-                    let more = transfer(bad, 0, &PAYEE.to_string(), 7);
-                    push(bad, "/evidence/0/transfers", more);
-                },
-                "transfers",
-                "in order",
-            ),
-            (
-                "another network of the ledger",
-                &|bad| {
-                    let mut other = network(bad).clone();
-                    other["name"] = json!("other");
-                    let networks = &mut bad.parameters.event["networks"];
-                    networks.as_array_mut().unwrap().push(other);
-                    *at(bad, "/evidence/0/network") = json!("other");
-                },
-                "network",
-                "than the PAYMENT says",
-            ),
-        ],
-    );
+    paper.on("transfers").breaks(&[
+        ("nobody showed it", "no endpoint", &|bad| {
+            *at(bad, "/evidence/0/endpoints") = json!([])
+        }),
+        ("beyond the count", "beyond", &|bad| {
+            *at(bad, "/evidence/0/transfer_count") = json!(0)
+        }),
+        ("out of order", "in order", &|bad| {
+            let more = transfer(bad, 0, &PAYEE.to_string(), 7);
+            push(bad, "/evidence/0/transfers", more);
+        }),
+    ]);
+    paper.on("network").breaks(&[(
+        "another network of the ledger",
+        "than the PAYMENT says",
+        &|bad| {
+            let mut other = network(bad).clone();
+            other["name"] = json!("other");
+            let networks = &mut bad.parameters.event["networks"];
+            networks.as_array_mut().unwrap().push(other);
+            *at(bad, "/evidence/0/network") = json!("other");
+        },
+    )]);
 }
 
 #[tokio::test]
@@ -252,44 +178,26 @@ async fn lc_5_each_claim_is_of_a_declared_transaction_in_its_order() {
     let paper = Paper::of(&ledgerbox, &deal).await;
     let swap =
         |bad: &mut Receipt, pointer: &str| at(bad, pointer).as_array_mut().unwrap().reverse();
-    all_are_found(
-        &paper,
-        &[
-            (
-                "claims swapped",
-                &|bad| {
-                    swap(bad, "/claims");
-                    swap(bad, "/evidence");
-                },
-                "transfers",
-                "the rule of choice",
-            ),
-            (
-                "evidence swapped",
-                &|bad| swap(bad, "/evidence"),
-                "transfers",
-                "one evidence for each",
-            ),
-            (
-                "evidence of what is not claimed",
-                &|bad| drop(at(bad, "/claims").as_array_mut().unwrap().pop()),
-                "transfers",
-                "one evidence for each",
-            ),
-            (
-                "two blocks of one height",
-                &|bad| *at(bad, "/evidence/1/block/hash") = json!(tx(9)),
-                "transfers",
-                "two blocks",
-            ),
-            (
-                "on two chains",
-                &|bad| *at(bad, "/claims/1/chain_id") = json!(1),
-                "transfers",
-                "several networks",
-            ),
-        ],
-    );
+    paper.on("transfers").breaks(&[
+        ("claims swapped", "the rule of choice", &|bad| {
+            swap(bad, "/claims");
+            swap(bad, "/evidence");
+        }),
+        ("evidence swapped", "one evidence for each", &|bad| {
+            swap(bad, "/evidence")
+        }),
+        (
+            "evidence of what is not claimed",
+            "one evidence for each",
+            &|bad| drop(at(bad, "/claims").as_array_mut().unwrap().pop()),
+        ),
+        ("two blocks of one height", "two blocks", &|bad| {
+            *at(bad, "/evidence/1/block/hash") = json!(tx(9))
+        }),
+        ("on two chains", "several networks", &|bad| {
+            *at(bad, "/claims/1/chain_id") = json!(1)
+        }),
+    ]);
 }
 
 /// The ledger and the initiator together: a PAYMENT that no ledger takes.
@@ -319,60 +227,37 @@ async fn lc_4_payments_of_a_receipt_are_what_a_ledger_takes() {
     };
     let before = |bad: &mut Receipt| bad.envelopes[2].place.position = 1;
     let binding = |bad: &mut Receipt, binding| bad.envelopes[3].derived.payer_binding = binding;
-    all_are_found(
-        &paper,
-        &[
-            (
-                "payee",
-                &|bad| to_another(bad, key),
-                "transfers",
-                "another account",
-            ),
-            (
-                "amount",
-                &|bad| too_little(bad, key),
-                "transfers",
-                "less was paid",
-            ),
-            (
-                "payer",
-                &|bad| by_another(bad, key),
-                "transfers",
-                "no PAYMENT of its payer",
-            ),
-            (
-                "hash",
-                &|bad| of_another(bad, key),
-                "transfers",
-                "no PAYMENT of its payer",
-            ),
-            ("network", &|bad| elsewhere(bad, key), "network", "has not"),
-            (
-                "nonce",
-                &|bad| foreign(bad, key),
-                "transfers",
-                "this interaction's nonce",
-            ),
-            ("twice", &again, "terms", "in the order"),
-            ("too early", &before, "terms", "in the order"),
-            (
-                "no binding",
-                &|bad| binding(bad, None),
-                "wallets",
-                "how its payer is bound",
-            ),
-            (
-                "not checked",
-                &|bad| binding(bad, Some(PayerBinding::Unchecked)),
-                "transfers",
-                "the parameters do not have",
-            ),
-            (
-                "an authorization that the PAYMENT does not name",
-                &|bad| binding(bad, Some(PayerBinding::Authorization)),
-                "transfers",
-                "does not name this interaction's nonce",
-            ),
-        ],
-    );
+    paper.on("transfers").breaks(&[
+        ("payee", "another account", &|bad| to_another(bad, key)),
+        ("amount", "less was paid", &|bad| too_little(bad, key)),
+        ("payer", "no PAYMENT of its payer", &|bad| {
+            by_another(bad, key)
+        }),
+        ("hash", "no PAYMENT of its payer", &|bad| {
+            of_another(bad, key)
+        }),
+        ("nonce", "this interaction's nonce", &|bad| {
+            foreign(bad, key)
+        }),
+        ("not checked", "the parameters do not have", &|bad| {
+            binding(bad, Some(PayerBinding::Unchecked))
+        }),
+        (
+            "an authorization that the PAYMENT does not name",
+            "does not name this interaction's nonce",
+            &|bad| binding(bad, Some(PayerBinding::Authorization)),
+        ),
+    ]);
+    paper
+        .on("network")
+        .breaks(&[("network", "has not", &|bad| elsewhere(bad, key))]);
+    paper.on("terms").breaks(&[
+        ("twice", "in the order", &again),
+        ("too early", "in the order", &before),
+    ]);
+    paper
+        .on("wallets")
+        .breaks(&[("no binding", "how its payer is bound", &|bad| {
+            binding(bad, None)
+        })]);
 }

@@ -9,7 +9,7 @@ use x811_protocol::observation::{Observation, TransactionStatus};
 use x811_protocol::parameters::PayerBindingRule;
 
 use crate::base::{Base, tx};
-use crate::covers::{PRICE_MICRO_USDC, all_are_found, at};
+use crate::covers::{PRICE_MICRO_USDC, at};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::paper::{FEE_MICRO_USDC, Paper, again, completed, impatient, pay};
@@ -59,26 +59,15 @@ async fn lc_4_a_payer_bound_by_an_authorization_alone_has_this_interactions_nonc
     let evidence = paper.receipt.confirmed.event.pointer(member);
     assert_eq!(evidence, Some(&json!(nonce)));
     let words = "was not made under this interaction's nonce";
-    all_are_found(
-        &paper,
-        &[
-            (
-                "no nonce",
-                &|bad| {
-                    let evidence = at(bad, "/evidence/0/transfers/0").as_object_mut().unwrap();
-                    evidence.remove("authorization_nonce");
-                },
-                "transfers",
-                words,
-            ),
-            (
-                "the nonce of another interaction",
-                &|bad| *at(bad, member) = json!(Digest::of(b"another")),
-                "transfers",
-                words,
-            ),
-        ],
-    );
+    paper.on("transfers").breaks(&[
+        ("no nonce", words, &|bad| {
+            let evidence = at(bad, "/evidence/0/transfers/0").as_object_mut().unwrap();
+            evidence.remove("authorization_nonce");
+        }),
+        ("the nonce of another interaction", words, &|bad| {
+            *at(bad, member) = json!(Digest::of(b"another"))
+        }),
+    ]);
     // Whoever signed the nonce meant this interaction, whenever that was.
     let head = paper.receipt.envelopes[1].derived.heads.as_ref().unwrap()[0].number;
     let old = paper.forged(|old| *at(old, "/evidence/0/block/number") = json!(head));

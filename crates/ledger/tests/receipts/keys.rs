@@ -205,18 +205,6 @@ async fn lc_8_a_message_by_another_key_without_its_record_is_broken() {
     }
 }
 
-/// A lie of the ledger, and words of the sentence that shows it.
-type Lie<'a> = (&'a str, &'a dyn Fn(&mut Receipt), &'a str);
-
-#[track_caller]
-fn all_are_found(paper: &Paper, lies: &[Lie<'_>]) {
-    for (what, lie, words) in lies {
-        let (about, sentence) = paper.breaks(lie);
-        assert_eq!(about, "keys", "{what}: {sentence}");
-        assert!(sentence.contains(words), "{what}: {sentence}");
-    }
-}
-
 /// What a ledger can leave out of the records of keys, or put there.
 #[tokio::test]
 async fn lc_8_a_key_that_the_agents_records_do_not_give_is_broken() {
@@ -226,37 +214,28 @@ async fn lc_8_a_key_that_the_agents_records_do_not_give_is_broken() {
     let verified = paper.receipt.envelopes[2].place.position;
     let resumed = json!({ "gap_ms": 1, "type": "ledger_resumed" });
     let missing = "gave the initiator the key";
-    all_are_found(
-        &paper,
-        &[
-            ("no records", &|bad| bad.agent_keys.clear(), "by 2 keys"),
-            ("no rotation", &|bad| drop(bad.agent_keys.pop()), missing),
-            (
-                "no registration",
-                &|bad| drop(bad.agent_keys.remove(0)),
-                missing,
-            ),
-            (
-                "behind the message that it is for",
-                &|bad| bad.agent_keys[1].place.position = verified + 1,
-                missing,
-            ),
-            (
-                "no key at all",
-                &|bad| bad.agent_keys[1].event = resumed.clone(),
-                "gives no key",
-            ),
-            (
-                "a key that signed nothing",
-                &|bad| {
-                    let mut unused = bad.agent_keys[0].clone();
-                    unused.place.position += 1;
-                    bad.agent_keys.insert(1, unused);
-                },
-                "gave no key that signed",
-            ),
-        ],
-    );
+    paper.on("keys").breaks(&[
+        ("no records", "by 2 keys", &|bad| bad.agent_keys.clear()),
+        ("no rotation", missing, &|bad| drop(bad.agent_keys.pop())),
+        ("no registration", missing, &|bad| {
+            drop(bad.agent_keys.remove(0))
+        }),
+        ("behind the message that it is for", missing, &|bad| {
+            bad.agent_keys[1].place.position = verified + 1
+        }),
+        ("no key at all", "gives no key", &|bad| {
+            bad.agent_keys[1].event = resumed.clone()
+        }),
+        (
+            "a key that signed nothing",
+            "gave no key that signed",
+            &|bad| {
+                let mut unused = bad.agent_keys[0].clone();
+                unused.place.position += 1;
+                bad.agent_keys.insert(1, unused);
+            },
+        ),
+    ]);
     // Twice, or in another order, no proof has them.
     let swapped = paper.forged(|bad| bad.agent_keys.reverse());
     assert_eq!(paper.verify(&swapped).paid, None);
@@ -277,41 +256,34 @@ async fn lc_8_a_rotation_that_the_agents_keys_did_not_sign_is_broken() {
     let proof = json!(stranger.sign(b"x811 key rotation v1"));
     let signature = json!(stranger.sign(b"it"));
     let other = json!("did:x811:019b76da-a800-7000-8000-0000000000d1");
-    all_are_found(
-        &paper,
-        &[
-            (
-                "a proof by somebody else",
-                &|bad| rotated(bad, "/proof", proof.clone()),
-                "has not signed",
-            ),
-            (
-                "a key that has not proved itself",
-                &|bad| rotated(bad, "/new_key/key", json!(stranger.public())),
-                "has not signed",
-            ),
-            (
-                "in place of a key that did not sign",
-                &|bad| rotated(bad, "/old_key", json!(stranger.public())),
-                "not replaced by the key",
-            ),
-            (
-                "an envelope by another key",
-                &|bad| rotated(bad, "/envelope/signature", signature.clone()),
-                "not signed by its key",
-            ),
-            (
-                "an envelope of somebody else",
-                &|bad| rotated(bad, "/envelope/from", other.clone()),
-                "of another agent",
-            ),
-            (
-                "a registration that somebody else signed",
-                &|bad| bad.agent_keys[0].event["envelope"]["signature"] = signature.clone(),
-                "not signed by its key",
-            ),
-        ],
-    );
+    paper.on("keys").breaks(&[
+        ("a proof by somebody else", "has not signed", &|bad| {
+            rotated(bad, "/proof", proof.clone())
+        }),
+        (
+            "a key that has not proved itself",
+            "has not signed",
+            &|bad| rotated(bad, "/new_key/key", json!(stranger.public())),
+        ),
+        (
+            "in place of a key that did not sign",
+            "not replaced by the key",
+            &|bad| rotated(bad, "/old_key", json!(stranger.public())),
+        ),
+        (
+            "an envelope by another key",
+            "not signed by its key",
+            &|bad| rotated(bad, "/envelope/signature", signature.clone()),
+        ),
+        ("an envelope of somebody else", "of another agent", &|bad| {
+            rotated(bad, "/envelope/from", other.clone())
+        }),
+        (
+            "a registration that somebody else signed",
+            "not signed by its key",
+            &|bad| bad.agent_keys[0].event["envelope"]["signature"] = signature.clone(),
+        ),
+    ]);
 }
 
 /// Signed by the key that was replaced, after it was.

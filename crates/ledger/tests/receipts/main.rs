@@ -13,26 +13,13 @@ mod named_by_key;
 mod nesting;
 mod paper;
 mod standing;
-
-#[path = "../sequencer/base.rs"]
-#[expect(dead_code, reason = "the sequencer's tests use the rest")]
-mod base;
-#[path = "../sequencer/bundles.rs"]
-#[expect(dead_code, reason = "the sequencer's tests use the rest")]
-mod bundles;
-#[path = "../sequencer/deal.rs"]
-#[expect(dead_code, reason = "the sequencer's tests use the rest")]
-mod deal;
-#[path = "../sequencer/ledgerbox.rs"]
+#[path = "../support/mod.rs"]
 #[expect(
     dead_code,
     clippy::panic,
     clippy::expect_used,
-    reason = "the sequencer's tests use the rest"
+    reason = "each kind of tests uses a part, and one that panics has failed"
 )]
-mod ledgerbox;
-#[path = "../sequencer/party.rs"]
-mod party;
-#[path = "../sequencer/talks.rs"]
-#[expect(dead_code, reason = "the sequencer's tests use the rest")]
-mod talks;
+mod support;
+
+use support::*;

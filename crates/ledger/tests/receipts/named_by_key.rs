@@ -39,11 +39,7 @@ async fn paid_under(ledgerbox: &mut Ledgerbox, key: &str, number: u16) -> Deal {
         let envelope = step(&mut deal, ledgerbox);
         ledgerbox.accept(&envelope).await;
     }
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let account = deal.account.address;
-    ledgerbox
-        .base
-        .mine(tx(number), block, account, &[TOTAL_MICRO_USDC]);
+    deal.mine(ledgerbox, number, &[TOTAL_MICRO_USDC]);
     ledgerbox.accept(&deal.payment(ledgerbox, number)).await;
     deal.request_id = letter.id;
     completed(ledgerbox, &deal).await;

@@ -18,7 +18,7 @@ use x811_protocol::key::SecretKey;
 use crate::base::{Base, TREASURY, tx};
 use crate::bundles;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::ledgerbox::Ledgerbox;
 use crate::party::Account;
 
 /// Of the total of every deal.
@@ -29,11 +29,7 @@ pub(crate) const DEPTH: u64 = 2;
 
 /// A ledger whose settlement schedule is over soon, and that has seen the network.
 pub(crate) async fn impatient() -> Ledgerbox {
-    let mut parameters = parameters();
-    parameters.windows.confirmation_ms = 4_000;
-    parameters.looks_ms = [2_000; 4];
-    parameters.networks[0].confirmed_depth = DEPTH;
-    let ledgerbox = Ledgerbox::with(parameters).await;
+    let ledgerbox = crate::ledgerbox::impatient().await;
     ledgerbox.sweep().await;
     ledgerbox
 }
@@ -186,6 +182,11 @@ impl Paper {
         (last.about, last.sentence.clone())
     }
 
+    /// A step of the verification, which lies of the ledger have to break.
+    pub(crate) fn on<'a>(&'a self, about: &'a str) -> Step<'a> {
+        Step { paper: self, about }
+    }
+
     /// The receipt with that change, in a log that has its records where it says, under a checkpoint
     /// by the ledger's own key; the confirmation names the messages that are there.
     pub(crate) fn forged(&self, change: impl FnOnce(&mut Receipt)) -> Receipt {
@@ -260,6 +261,27 @@ impl Paper {
                 last.hash = confirmed.hash();
             }
             receipt.end = Some(end.sign(&self.checkpoint_key));
+        }
+    }
+}
+
+/// A lie of the ledger: what it is, words of the sentence that shows it, and how it is told.
+type Lie<'a> = (&'a str, &'a str, &'a dyn Fn(&mut Receipt));
+
+/// What a step of the verification is about.
+pub(crate) struct Step<'a> {
+    paper: &'a Paper,
+    about: &'a str,
+}
+
+impl Step<'_> {
+    /// Every lie breaks this step, in those words.
+    #[track_caller]
+    pub(crate) fn breaks(&self, lies: &[Lie<'_>]) {
+        for (what, words, lie) in lies {
+            let (about, sentence) = self.paper.breaks(lie);
+            assert_eq!(about, self.about, "{what}: {sentence}");
+            assert!(sentence.contains(words), "{what}: {sentence}");
         }
     }
 }

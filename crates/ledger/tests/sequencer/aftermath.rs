@@ -3,7 +3,7 @@
 
 use crate::base::{Base, DEPTH, GENESIS_S, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::ledgerbox::Ledgerbox;
 use x811_ledger::memory::CommitFault;
 use x811_ledger::port::LedgerStore;
 use x811_protocol::code::Code;
@@ -14,13 +14,6 @@ use x811_protocol::time::TimestampMs;
 
 /// Long enough for a transaction of the next block to be confirmed.
 pub(crate) const CONFIRMED_MS: u64 = DEPTH * 2_000 + 2_000;
-
-pub(crate) fn mine(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: u64) -> u64 {
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox.base.mine(tx(number), block, payer, &[micro_usdc]);
-    block
-}
 
 /// A deal that was declared to be paid by transaction 1.
 pub(crate) async fn declared(ledgerbox: &Ledgerbox) -> Deal {
@@ -33,7 +26,7 @@ pub(crate) async fn declared(ledgerbox: &Ledgerbox) -> Deal {
 /// A deal that transaction 1 paid, and its block.
 pub(crate) async fn paid(ledgerbox: &mut Ledgerbox) -> (Deal, u64) {
     let deal = declared(ledgerbox).await;
-    let block = mine(ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    let block = deal.mine(ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     assert_eq!(ledgerbox.state(deal.id()), "completed");
     (deal, block)
@@ -82,7 +75,7 @@ async fn rule_24_it_is_confirmed_again_when_it_returns_also_across_restarts() {
     ledgerbox.sweep().await;
     ledgerbox.restart().await;
     assert_eq!(ledgerbox.watched(), [tx(1)]);
-    let block = mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    let block = deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(4_000).await;
     ledgerbox.restart().await;
     let seen = since(&ledgerbox, &deal, "notice_issued").await;
@@ -102,10 +95,10 @@ async fn rule_24_a_payment_that_was_short_and_topped_up_is_reversed_and_final() 
     for disappears in [true, false] {
         let mut ledgerbox = Ledgerbox::open().await;
         let deal = declared(&ledgerbox).await;
-        mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC - 10);
+        deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC - 10]);
         ledgerbox.watch_ms(CONFIRMED_MS).await;
         ledgerbox.accept(&deal.payment(&ledgerbox, 2)).await;
-        let block = mine(&mut ledgerbox, &deal, 2, 10);
+        let block = deal.mine(&mut ledgerbox, 2, &[10]);
         ledgerbox.watch_ms(CONFIRMED_MS).await;
         let seen = since(&ledgerbox, &deal, "refuted").await;
         assert_eq!(seen.last(), Some(&"confirmed"), "{seen:?}");
@@ -173,7 +166,7 @@ async fn rule_24_one_sweep_reverses_every_transaction_that_it_misses() {
         if number > 1 {
             ledgerbox.accept(&deal.payment(&ledgerbox, number)).await;
         }
-        mine(&mut ledgerbox, &deal, number, micro_usdc);
+        deal.mine(&mut ledgerbox, number, &[micro_usdc]);
     }
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     assert_eq!(ledgerbox.state(deal.id()), "completed");
@@ -218,7 +211,7 @@ async fn lc_5_what_comes_after_a_dispute_is_late_and_bound() {
     let deal = declared(&ledgerbox).await;
     ledgerbox.watch_ms(440_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "disputed");
-    mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     let seen = since(&ledgerbox, &deal, "notice_issued").await;
     assert_eq!(seen, ["seen", "late"]);
@@ -237,10 +230,10 @@ async fn lc_5_a_second_payment_is_late_and_one_somebody_waits_for_is_not() {
     let mut ledgerbox = Ledgerbox::open().await;
     let first = declared(&ledgerbox).await;
     ledgerbox.accept(&first.payment(&ledgerbox, 2)).await;
-    mine(&mut ledgerbox, &first, 1, TOTAL_MICRO_USDC);
+    first.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     assert_eq!(ledgerbox.state(first.id()), "completed");
-    mine(&mut ledgerbox, &first, 2, TOTAL_MICRO_USDC);
+    first.mine(&mut ledgerbox, 2, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     let seen = since(&ledgerbox, &first, "confirmed").await;
     assert_eq!(seen, ["seen", "late"], "two were mined: overpaid");
@@ -249,11 +242,7 @@ async fn lc_5_a_second_payment_is_late_and_one_somebody_waits_for_is_not() {
 
 #[tokio::test]
 async fn lc_5_nothing_is_watched_for_longer_than_a_late_payment_counts() {
-    let mut parameters = parameters();
-    for network in &mut parameters.networks {
-        network.late_ms = 120_000;
-    }
-    let mut ledgerbox = Ledgerbox::with(parameters).await;
+    let mut ledgerbox = Ledgerbox::but(|it| it.networks[0].late_ms = 120_000).await;
     let (deal, _) = paid(&mut ledgerbox).await;
     ledgerbox.watch_ms(125_000).await;
     assert_eq!(ledgerbox.watched(), [tx(1)], "no record has come since");
@@ -293,12 +282,12 @@ async fn rule_24_what_is_final_stays_so_while_another_transaction_is_watched() {
     let mut ledgerbox = Ledgerbox::open().await;
     let deal = declared(&ledgerbox).await;
     ledgerbox.accept(&deal.payment(&ledgerbox, 2)).await;
-    let block = mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    let block = deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     ledgerbox.base.finalized = Some(block);
     ledgerbox.sweep().await;
     ledgerbox.base.reorganise_away(tx(1));
-    mine(&mut ledgerbox, &deal, 2, TOTAL_MICRO_USDC);
+    deal.mine(&mut ledgerbox, 2, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     let seen = since(&ledgerbox, &deal, "confirmed").await;
     assert_eq!(seen, ["final", "seen", "late"]);
@@ -334,7 +323,7 @@ async fn lc_1_a_restart_between_confirmation_and_append_confirms_once() {
     ] {
         let mut ledgerbox = Ledgerbox::open().await;
         let deal = declared(&ledgerbox).await;
-        let block = mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+        let block = deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
         let deep_s = GENESIS_S + (block + DEPTH - 1) * 2;
         let deep = TimestampMs::new(deep_s * 1_000);
         ledgerbox.watch_ms(deep.since(ledgerbox.now()) - 1).await;

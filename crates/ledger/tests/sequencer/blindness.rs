@@ -143,9 +143,7 @@ async fn lc_5_nobody_is_disputed_while_blind() {
         ledgerbox.advance_ms(30_000).await;
         ledgerbox.observe(unreachable()).await;
     }
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(3_600_000);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(3_600_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "verified");
     let looks = ledgerbox.types(deal.id()).await;
     assert!(!looks.contains(&"looked"), "{looks:?}");

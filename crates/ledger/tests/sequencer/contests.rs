@@ -115,9 +115,7 @@ async fn cx_26_a_round_is_held_no_longer_than_that() {
     let high = propose(&ledgerbox, &mut council, |it| it["specificity"] = json!(9)).await;
     all_approve(&ledgerbox, &mut council, low).await;
     // Downtime moves what the ledger holds.
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(4_000);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(4_000).await;
     ledgerbox.watch_ms(4_000).await;
     assert_eq!(row(&ledgerbox, low).0, "held");
     ledgerbox.watch_ms(2_000).await;

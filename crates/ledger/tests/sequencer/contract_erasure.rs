@@ -1,46 +1,19 @@
 //! Bodies of negotiations that an operator has erased (machines.md section 6).
 
 use crate::bundles::{audited, bundle, bundle_of};
-use crate::ledgerbox::{Ledgerbox, parameters};
-use crate::talks::{LIFE_MS, Talks};
+use crate::ledgerbox::Ledgerbox;
+use crate::talks::{LIFE_MS, Talks, talking};
+use crate::term_erasure::assert_refused;
 use x811_ledger::audit::audit_export;
-use x811_ledger::erasure::ErasureRequest;
 use x811_ledger::port::LedgerStore as _;
-use x811_ledger::sequencer::ErasureAnswer;
-use x811_protocol::code::Code;
 use x811_protocol::event::Event;
 use x811_protocol::facts::NegotiationVerb;
 use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
 use x811_protocol::parameters::Contracts;
-use x811_protocol::refusal::{Kind, Refusal};
-use x811_protocol::stream::Subject;
+use x811_protocol::refusal::Kind;
 
 async fn opened() -> Ledgerbox {
-    let mut parameters = parameters();
-    parameters.contracts = Some(Contracts::DEFAULT);
-    Ledgerbox::with(parameters).await
-}
-
-async fn erase(
-    ledgerbox: &Ledgerbox,
-    subject: impl Into<Subject>,
-) -> Result<ErasureAnswer, Refusal> {
-    let subject = subject.into();
-    let now_s = ledgerbox.now().as_ms() / 1_000;
-    let request = ErasureRequest {
-        subject,
-        operator: ledgerbox.identity.did,
-        reason_code: "gdpr_request".parse().unwrap(),
-        order: Some(ledgerbox.identity.order_erasure(subject, now_s)),
-    };
-    ledgerbox.ledger().erase(request).await
-}
-
-#[track_caller]
-fn assert_refused(erased: Result<ErasureAnswer, Refusal>, why: &str) {
-    let refusal = erased.unwrap_err();
-    assert_eq!(refusal.code, Code::InvalidStateTransition, "{refusal}");
-    assert!(refusal.message.contains(why), "{}", refusal.message);
+    talking(Contracts::DEFAULT).await
 }
 
 /// Positions of a negotiation's messages.
@@ -74,7 +47,7 @@ async fn mach_6_every_message_of_a_closed_negotiation_is_erased_and_nothing_else
     let due = messages(&ledgerbox, id).await;
     assert_eq!(due.len(), 2);
     let before = audited(&ledgerbox).await;
-    let done = erase(&ledgerbox, id).await.unwrap();
+    let done = ledgerbox.erase(id).await.unwrap();
     assert_eq!((&done.erased, done.kept.len()), (&due, 0));
     assert_eq!(done.negotiation_id, Some(id.to_public()));
     assert_eq!(done.interaction_id, None);
@@ -93,9 +66,9 @@ async fn mach_6_every_message_of_a_closed_negotiation_is_erased_and_nothing_else
     assert_eq!(alone.findings, []);
 
     let why = format!("erased before: the record at position {}", done.position);
-    assert_refused(erase(&ledgerbox, id).await, &why);
+    assert_refused(ledgerbox.erase(id).await, &why);
     ledgerbox.restart().await;
-    assert_refused(erase(&ledgerbox, id).await, &why);
+    assert_refused(ledgerbox.erase(id).await, &why);
     ledgerbox.assert_log_adds_up().await;
 }
 
@@ -108,17 +81,17 @@ async fn mach_6_no_message_of_a_live_negotiation_is_erased() {
         .say(&ledgerbox, &payer, NegotiationVerb::Offer, "0.41")
         .await;
     let id = talks.id.unwrap();
-    assert_refused(erase(&ledgerbox, id).await, "pending");
+    assert_refused(ledgerbox.erase(id).await, "pending");
     // Nobody answers: once both are told, it is closed.
     ledgerbox.advance_ms(LIFE_MS + 1).await;
     assert_eq!(talks.state(&ledgerbox), "expired");
-    let done = erase(&ledgerbox, id).await.unwrap();
+    let done = ledgerbox.erase(id).await.unwrap();
     assert_eq!(done.erased, messages(&ledgerbox, id).await);
 
     let mut agreed = Talks::new(&ledgerbox).await;
     agreed.agree(&ledgerbox).await;
     let id = agreed.id.unwrap();
-    assert_refused(erase(&ledgerbox, id).await, "accepted");
+    assert_refused(ledgerbox.erase(id).await, "accepted");
     assert!(audited(&ledgerbox).await.is_clean());
 }
 
@@ -132,14 +105,14 @@ async fn mach_6_the_interaction_that_a_contract_opened_has_to_be_over() {
     ledgerbox.accept(&request).await;
     let interaction = InteractionId::from(request_id);
     assert_refused(
-        erase(&ledgerbox, id).await,
+        ledgerbox.erase(id).await,
         "bodies are erased once it is over",
     );
 
     // Nobody offers in time, and it is over.
     ledgerbox.advance_ms(61_000).await;
     assert_eq!(ledgerbox.state(interaction), "expired");
-    let done = erase(&ledgerbox, id).await.unwrap();
+    let done = ledgerbox.erase(id).await.unwrap();
     assert_eq!(done.erased, messages(&ledgerbox, id).await);
     ledgerbox.settle().await;
     let report = audited(&ledgerbox).await;
@@ -157,7 +130,8 @@ async fn mach_6_a_negotiation_that_is_not_there_is_named() {
     let (step, _) = talks.step.unwrap();
     let nobodys: EnvelopeId = "0190a1b2-c3d4-7e5f-8901-234567890abc".parse().unwrap();
     assert_ne!(step, nobodys);
-    let refusal = erase(&ledgerbox, ContractId::from(nobodys))
+    let refusal = ledgerbox
+        .erase(ContractId::from(nobodys))
         .await
         .unwrap_err();
     assert_eq!((refusal.kind, refusal.http_status()), (Kind::NotFound, 404));

@@ -2,8 +2,8 @@
 //! "Machine" and "From contract to interaction"). What the shape of a payload decides is held by the
 //! payload rules of `x811-protocol`.
 
-use crate::ledgerbox::{Ledgerbox, parameters};
-use crate::talks::Talks;
+use crate::ledgerbox::Ledgerbox;
+use crate::talks::{Talks, talking};
 use serde_json::{Value, json};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::code::Code;
@@ -18,9 +18,7 @@ const MIN_LIFE_MS: u64 = Contracts::DEFAULT.min_life_ms;
 const MAX_LIFE_MS: u64 = Contracts::DEFAULT.max_life_ms;
 
 async fn opened() -> (Ledgerbox, Talks) {
-    let mut parameters = parameters();
-    parameters.contracts = Some(Contracts::DEFAULT);
-    let ledgerbox = Ledgerbox::with(parameters).await;
+    let ledgerbox = talking(Contracts::DEFAULT).await;
     let talks = Talks::new(&ledgerbox).await;
     (ledgerbox, talks)
 }
@@ -211,12 +209,11 @@ async fn xn_4_an_inactive_responder_is_not_negotiated_with() {
 /// 200 open by default between one initiator and all others; another initiator is not held up.
 #[tokio::test]
 async fn mach_10_open_negotiations_of_one_initiator_are_limited() {
-    let mut parameters = parameters();
-    parameters.contracts = Some(Contracts {
+    let ledgerbox = talking(Contracts {
         open_per_initiator: 2,
         ..Contracts::DEFAULT
-    });
-    let ledgerbox = Ledgerbox::with(parameters).await;
+    })
+    .await;
     let mut talks = Talks::new(&ledgerbox).await;
     for _ in 0..2 {
         first_offer(&ledgerbox, &mut talks).await;

@@ -2,8 +2,8 @@
 
 use crate::bundles::{audited, bundle, bundle_of};
 use crate::deal::Deal;
-use crate::ledgerbox::{Ledgerbox, parameters};
-use crate::talks::{LIFE_MS, Talks};
+use crate::ledgerbox::Ledgerbox;
+use crate::talks::{LIFE_MS, Talks, talking};
 use serde_json::{Value, json};
 use x811_ledger::audit::{Unchecked, audit_export};
 use x811_ledger::port::LedgerStore as _;
@@ -21,9 +21,7 @@ use x811_protocol::stream::Subject;
 
 /// A ledger that takes contracts.
 async fn opened() -> Ledgerbox {
-    let mut parameters = parameters();
-    parameters.contracts = Some(Contracts::DEFAULT);
-    Ledgerbox::with(parameters).await
+    talking(Contracts::DEFAULT).await
 }
 
 async fn types(ledgerbox: &Ledgerbox, talks: &Talks) -> Vec<&'static str> {
@@ -317,12 +315,11 @@ async fn mach_3_downtime_moves_the_engagement_window_alone() {
 /// A REQUEST that comes when the engagement window has just passed finds its lapse.
 #[tokio::test]
 async fn mach_3_what_is_due_of_a_named_contract_lapses_first() {
-    let mut parameters = parameters();
-    parameters.contracts = Some(Contracts {
+    let ledgerbox = talking(Contracts {
         engagement_ms: 10_000,
         ..Contracts::DEFAULT
-    });
-    let ledgerbox = Ledgerbox::with(parameters).await;
+    })
+    .await;
     let mut talks = Talks::new(&ledgerbox).await;
     talks.agree(&ledgerbox).await;
     ledgerbox.clock.advance_ms(10_001);
@@ -338,12 +335,11 @@ async fn mach_3_what_is_due_of_a_named_contract_lapses_first() {
 /// XX-4: the offer is the first turn; the last one is not followed by another.
 #[tokio::test]
 async fn xx_4_turns_are_counted_from_the_offer() {
-    let mut parameters = parameters();
-    parameters.contracts = Some(Contracts {
+    let ledgerbox = talking(Contracts {
         max_turns: 3,
         ..Contracts::DEFAULT
-    });
-    let ledgerbox = Ledgerbox::with(parameters).await;
+    })
+    .await;
     let mut talks = Talks::new(&ledgerbox).await;
     let (payer, payee) = (talks.payer.clone(), talks.payee.clone());
     talks
@@ -405,12 +401,11 @@ async fn mach_1_a_machine_is_off_without_its_parameters() {
 /// 20 open between two are enough by default; the nonce of the next is not spent.
 #[tokio::test]
 async fn mach_10_open_negotiations_are_limited() {
-    let mut parameters = parameters();
-    parameters.contracts = Some(Contracts {
+    let ledgerbox = talking(Contracts {
         open_per_pair: 2,
         ..Contracts::DEFAULT
-    });
-    let ledgerbox = Ledgerbox::with(parameters).await;
+    })
+    .await;
     let mut talks = Talks::new(&ledgerbox).await;
     let (payer, payee) = (talks.payer.clone(), talks.payee.clone());
     for _ in 0..2 {
@@ -446,12 +441,11 @@ async fn xn_4_the_ledger_is_no_party() {
 /// fill no memory.
 #[tokio::test]
 async fn mach_10_agreed_contracts_count_until_they_are_engaged() {
-    let mut parameters = parameters();
-    parameters.contracts = Some(Contracts {
+    let ledgerbox = talking(Contracts {
         open_per_pair: 1,
         ..Contracts::DEFAULT
-    });
-    let ledgerbox = Ledgerbox::with(parameters).await;
+    })
+    .await;
     let mut talks = Talks::new(&ledgerbox).await;
     talks.agree(&ledgerbox).await;
     let payload = talks.payload(&ledgerbox, NegotiationVerb::Offer, "0.41");

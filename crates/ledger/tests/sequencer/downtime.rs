@@ -13,9 +13,7 @@ const GAP_MS: u64 = 600_000;
 /// The process dies just after a tick and comes back after [`GAP_MS`].
 async fn be_down(ledgerbox: &mut Ledgerbox) {
     ledgerbox.advance_ms(1_000).await;
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(GAP_MS);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(GAP_MS).await;
 }
 
 fn deadline(ledgerbox: &Ledgerbox, deal: &Deal) -> Option<TimestampMs> {
@@ -42,9 +40,7 @@ async fn lc_1_4_the_gap_counts_from_the_last_tick() {
     for (alive_ms, gap_ms) in [(0, 5_999), (999, 6_998), (1_000, 5_999), (61_500, 5_999)] {
         let mut ledgerbox = Ledgerbox::open().await;
         ledgerbox.advance_ms(alive_ms).await;
-        ledgerbox.crash().await;
-        ledgerbox.clock.advance_ms(5_999);
-        ledgerbox.start().await.unwrap();
+        ledgerbox.down_ms(5_999).await;
         let (_, event) = ledgerbox.events().await.pop().unwrap();
         let Event::Ledger(LedgerEvent::Resumed(resumed)) = event else {
             panic!("{event:?}");
@@ -81,9 +77,7 @@ async fn lc_1_4_what_a_party_signed_does_not_move() {
     ledgerbox.accept(&offer).await;
     let signed_end = ledgerbox.now().saturating_add_ms(300_000);
     ledgerbox.advance_ms(1_000).await;
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(100_000);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(100_000).await;
     assert_eq!(deadline(&ledgerbox, &deal), Some(signed_end));
     be_down(&mut ledgerbox).await;
     let code = ledgerbox.code(&deal.accept(&ledgerbox)).await;

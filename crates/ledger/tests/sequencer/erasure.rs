@@ -10,13 +10,12 @@ use x811_ledger::doctor::examine;
 use x811_ledger::erasure::ErasureRequest;
 use x811_ledger::memory::MemoryReadModel;
 use x811_ledger::port::LedgerStore as _;
-use x811_ledger::sequencer::ErasureAnswer;
 use x811_protocol::code::Code;
 use x811_protocol::event::{Event, LedgerEvent};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::parameters::Parameters;
-use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::refusal::Kind;
 
 /// Parameters under which transactions are watched for two minutes.
 fn briefly_watched() -> Parameters {
@@ -27,19 +26,9 @@ fn briefly_watched() -> Parameters {
     parameters
 }
 
-async fn erase(ledgerbox: &Ledgerbox, id: InteractionId) -> Result<ErasureAnswer, Refusal> {
-    let request = ErasureRequest {
-        subject: id.into(),
-        operator: ledgerbox.identity.did,
-        reason_code: "gdpr_request".parse().unwrap(),
-        order: None,
-    };
-    ledgerbox.ledger().erase(request).await
-}
-
 async fn refused(ledgerbox: &Ledgerbox, id: InteractionId, why: &str) {
     let records = ledgerbox.records().await.len();
-    let refusal = erase(ledgerbox, id).await.unwrap_err();
+    let refusal = ledgerbox.erase_by(id, None).await.unwrap_err();
     assert_eq!(refusal.code, Code::InvalidStateTransition);
     assert_eq!(refusal.kind, Kind::State);
     assert!(refusal.message.contains(why), "{}", refusal.message);
@@ -81,7 +70,7 @@ async fn rec_4_request_and_result_of_a_finished_interaction_are_erased_and_nothi
     let deal = finished(&mut ledgerbox).await;
     let (erasable, others) = positions(&ledgerbox).await;
     let before = audit(&ledgerbox).await;
-    let done = erase(&ledgerbox, deal.id()).await.unwrap();
+    let done = ledgerbox.erase_by(deal.id(), None).await.unwrap();
     assert_eq!((&done.erased, done.kept.len()), (&erasable, 0));
     ledgerbox.settle().await;
 
@@ -122,7 +111,10 @@ async fn rec_4_request_and_result_of_a_finished_interaction_are_erased_and_nothi
 async fn rec_4_two_operators_at_once_erase_once() {
     let mut ledgerbox = Ledgerbox::open().await;
     let deal = finished(&mut ledgerbox).await;
-    let both = tokio::join!(erase(&ledgerbox, deal.id()), erase(&ledgerbox, deal.id()));
+    let both = tokio::join!(
+        ledgerbox.erase_by(deal.id(), None),
+        ledgerbox.erase_by(deal.id(), None)
+    );
     assert_ne!(both.0.is_ok(), both.1.is_ok());
     assert!(audit(&ledgerbox).await.is_clean());
 }
@@ -144,7 +136,7 @@ async fn rec_4_what_lapsed_or_was_declined_is_erased() {
     let ledgerbox = Ledgerbox::open().await;
     let deal = Deal::opened(&ledgerbox, Until::Offered).await;
     ledgerbox.accept(&deal.reject(&ledgerbox)).await;
-    let done = erase(&ledgerbox, deal.id()).await.unwrap();
+    let done = ledgerbox.erase_by(deal.id(), None).await.unwrap();
     assert_eq!(done.erased.len(), 1, "there is no RESULT");
     assert!(audit(&ledgerbox).await.is_clean());
 }
@@ -195,23 +187,15 @@ async fn rec_4_an_order_is_carried_out_at_its_time() {
     let deal = finished(&mut ledgerbox).await;
     let now_s = ledgerbox.now().as_ms() / 1_000;
     let records = ledgerbox.records().await.len();
-    let order = |created_s| ErasureRequest {
-        subject: deal.id().into(),
-        operator: ledgerbox.identity.did,
-        reason_code: "gdpr_request".parse().unwrap(),
-        order: Some(
-            ledgerbox
-                .identity
-                .order_erasure(deal.id().into(), created_s),
-        ),
-    };
+    let operator = &ledgerbox.identity;
+    let order = |created_s| Some(operator.order_erasure(deal.id().into(), created_s));
     for created_s in [now_s - 61, now_s + 6] {
-        let refusal = ledgerbox.ledger().erase(order(created_s)).await;
-        let refusal = refusal.unwrap_err();
+        let refused = ledgerbox.erase_by(deal.id(), order(created_s)).await;
+        let refusal = refused.unwrap_err();
         assert_eq!(refusal.code, Code::TimestampInvalid, "{refusal}");
         assert_eq!(ledgerbox.records().await.len(), records);
     }
-    let done = ledgerbox.ledger().erase(order(now_s)).await;
+    let done = ledgerbox.erase_by(deal.id(), order(now_s)).await;
     assert_eq!(done.unwrap().position, records as u64);
 }
 
@@ -220,7 +204,7 @@ async fn rec_4_an_unknown_interaction_is_named() {
     let ledgerbox = Ledgerbox::open().await;
     let deal = Deal::opened(&ledgerbox, Until::Offered).await;
     let other = InteractionId::from(deal.offer_id);
-    let refusal = erase(&ledgerbox, other).await.unwrap_err();
+    let refusal = ledgerbox.erase_by(other, None).await.unwrap_err();
     assert_eq!((refusal.kind, refusal.http_status()), (Kind::NotFound, 404));
     assert!(refusal.message.contains("no interaction"));
 }
@@ -229,7 +213,7 @@ async fn rec_4_an_unknown_interaction_is_named() {
 async fn rec_3_a_body_that_no_record_erased_is_told_apart() {
     let mut ledgerbox = Ledgerbox::open().await;
     let deal = finished(&mut ledgerbox).await;
-    erase(&ledgerbox, deal.id()).await.unwrap();
+    ledgerbox.erase_by(deal.id(), None).await.unwrap();
     ledgerbox.settle().await;
     let (_, others) = positions(&ledgerbox).await;
     ledgerbox.store.lose_body(others[3]);

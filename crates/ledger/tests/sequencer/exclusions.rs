@@ -93,13 +93,9 @@ async fn cc_113_and_cx_49_three_breaches_of_two_consumers_exclude_from_new_sessi
     holds(&mut ledgerbox).await;
 
     // The moment is the ledger's own, and no downtime moves it.
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(29 * DAY_MS);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(29 * DAY_MS).await;
     assert!(conduct(&ledgerbox, &provider).2);
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(DAY_MS);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(DAY_MS).await;
     assert!(!conduct(&ledgerbox, &provider).2, "30 days are over");
     assert_eq!(asked(&ledgerbox, &anew, &anew.consumer).await, None);
     holds(&mut ledgerbox).await;

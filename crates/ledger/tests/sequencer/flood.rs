@@ -2,7 +2,7 @@
 //! never how much there has been, and an honest pair does its business meanwhile.
 
 use crate::deal::{Deal, Until};
-use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::ledgerbox::Ledgerbox;
 use crate::party::{Account, Party};
 use x811_ledger::world::Sizes;
 use x811_protocol::code::Code;
@@ -26,9 +26,7 @@ struct Flood {
 
 impl Flood {
     async fn new() -> Flood {
-        let mut parameters = parameters();
-        parameters.limits.open_per_pair = OPEN_PER_PAIR;
-        let ledgerbox = Ledgerbox::with(parameters).await;
+        let ledgerbox = Ledgerbox::but(|it| it.limits.open_per_pair = OPEN_PER_PAIR).await;
         let mut spammers = Vec::new();
         for _ in 0..SPAMMERS {
             spammers.push(ledgerbox.initiator(&Account::new(0x46)).await);

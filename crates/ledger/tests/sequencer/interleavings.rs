@@ -5,8 +5,8 @@
 //! `X811_TALKS=10000 cargo nextest run -p x811-ledger --test sequencer xn_9_whatever`.
 
 use crate::bundles::audited;
-use crate::ledgerbox::{Ledgerbox, parameters};
-use crate::talks::Talks;
+use crate::ledgerbox::Ledgerbox;
+use crate::talks::{Talks, talking};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use x811_ledger::answer::Answer;
@@ -60,9 +60,7 @@ fn act() -> impl Strategy<Value = Act> {
 
 /// Plays one history, and holds it against what must be true of all.
 async fn play(acts: &[Act]) {
-    let mut parameters = parameters();
-    parameters.contracts = Some(Contracts::DEFAULT);
-    let mut ledgerbox = Ledgerbox::with(parameters).await;
+    let mut ledgerbox = talking(Contracts::DEFAULT).await;
     let mut talks = Talks::new(&ledgerbox).await;
     let payer = talks.payer.clone();
     talks

@@ -1,10 +1,10 @@
 //! A payment that was bound late, under rules 2: reversed, returned and final like one that paid
 //! (ledger-contract.md section 5, machines.md section 1).
 
-use crate::aftermath::{CONFIRMED_MS, declared, mine, paid, since};
+use crate::aftermath::{CONFIRMED_MS, declared, paid, since};
 use crate::base::{Base, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::ledgerbox::Ledgerbox;
 use crate::party::Account;
 
 /// A deal in dispute that transaction 1 paid afterwards, and its block.
@@ -12,7 +12,7 @@ async fn paid_late(ledgerbox: &mut Ledgerbox) -> (Deal, u64) {
     let deal = declared(ledgerbox).await;
     ledgerbox.watch_ms(440_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "disputed");
-    let block = mine(ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    let block = deal.mine(ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     assert_eq!(
         since(ledgerbox, &deal, "notice_issued").await,
@@ -23,7 +23,7 @@ async fn paid_late(ledgerbox: &mut Ledgerbox) -> (Deal, u64) {
 
 /// Puts transaction 1 into the next block again.
 async fn comes_back(ledgerbox: &mut Ledgerbox, deal: &Deal) -> u64 {
-    let block = mine(ledgerbox, deal, 1, TOTAL_MICRO_USDC);
+    let block = deal.mine(ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     block
 }
@@ -71,9 +71,9 @@ async fn rule_24_a_late_payment_is_bound_where_another_is_about_to_be_final() {
     ledgerbox.accept(&deal.payment(&ledgerbox, 2)).await;
     ledgerbox.watch_ms(440_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "disputed");
-    let first = mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    let first = deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
-    let second = mine(&mut ledgerbox, &deal, 2, TOTAL_MICRO_USDC);
+    let second = deal.mine(&mut ledgerbox, 2, &[TOTAL_MICRO_USDC]);
     ledgerbox.advance_ms(CONFIRMED_MS).await;
     ledgerbox.base.finalized = Some(first);
     ledgerbox.sweep().await;
@@ -93,9 +93,9 @@ async fn rule_24_what_paid_and_what_came_late_are_watched_apart() {
     let mut ledgerbox = Ledgerbox::open().await;
     let deal = declared(&ledgerbox).await;
     ledgerbox.accept(&deal.payment(&ledgerbox, 2)).await;
-    let first = mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    let first = deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
-    let second = mine(&mut ledgerbox, &deal, 2, TOTAL_MICRO_USDC);
+    let second = deal.mine(&mut ledgerbox, 2, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     assert_eq!(
         since(&ledgerbox, &deal, "confirmed").await,
@@ -117,15 +117,11 @@ async fn rule_24_what_paid_and_what_came_late_are_watched_apart() {
 /// Its time begins when it was bound, not when the interaction was over.
 #[tokio::test]
 async fn lc_5_a_late_payment_is_watched_for_as_long_as_one_that_paid() {
-    let mut parameters = parameters();
-    for network in &mut parameters.networks {
-        network.late_ms = 300_000;
-    }
-    let mut ledgerbox = Ledgerbox::with(parameters).await;
+    let mut ledgerbox = Ledgerbox::but(|it| it.networks[0].late_ms = 300_000).await;
     let deal = declared(&ledgerbox).await;
     ledgerbox.watch_ms(440_000).await;
     ledgerbox.watch_ms(240_000).await;
-    mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     assert_eq!(since(&ledgerbox, &deal, "seen").await, ["late"]);
     ledgerbox.watch_ms(200_000).await;
@@ -164,7 +160,7 @@ async fn paid_late_again(ledgerbox: &mut Ledgerbox, before: &Deal) -> (Deal, u64
     ledgerbox.accept(&deal.payment(ledgerbox, 2)).await;
     ledgerbox.watch_ms(440_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "disputed");
-    let block = mine(ledgerbox, &deal, 2, TOTAL_MICRO_USDC);
+    let block = deal.mine(ledgerbox, 2, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     (deal, block)
 }

@@ -1,6 +1,6 @@
 //! The whole life of an interaction, and what is left of it.
 
-use crate::base::{Base, DEPTH, PAYEE, tx};
+use crate::base::{DEPTH, PAYEE, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::Ledgerbox;
 use x811_ledger::port::ReadModel;
@@ -51,10 +51,7 @@ async fn ae_009_an_interaction_goes_from_request_to_completed() {
     assert_eq!(paid.state, Some("verified"));
     ledgerbox.settle().await;
     assert_eq!(ledgerbox.watched(), [tx(1)]);
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    ledgerbox
-        .base
-        .mine(tx(1), block, deal.account.address, &[TOTAL_MICRO_USDC]);
+    let block = deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(DEPTH * 2_000 + 1_000).await;
 
     assert_eq!(ledgerbox.state(deal.id()), "completed");

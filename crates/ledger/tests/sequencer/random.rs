@@ -428,13 +428,18 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act(), 1..16)
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 250,
+/// So many runs, and as many attempts at the most to make one that fails smaller.
+pub(crate) fn runs(cases: u32, max_shrink_iters: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
         failure_persistence: None,
-        max_shrink_iters: 400,
+        max_shrink_iters,
         ..ProptestConfig::default()
-    })]
+    }
+}
+
+proptest! {
+    #![proptest_config(runs(250, 400))]
 
     #[test]
     fn lc_1_the_log_adds_up_whatever_happens(acts in acts()) {
@@ -458,12 +463,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 16,
-        failure_persistence: None,
-        max_shrink_iters: 100,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(runs(16, 100))]
 
     #[test]
     fn lc_1_a_snapshot_at_any_record_stands_for_the_log_before_it(
@@ -482,12 +482,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 48,
-        failure_persistence: None,
-        max_shrink_iters: 100,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(runs(48, 100))]
 
     #[test]
     fn lc_7_every_bundle_of_any_history_is_clean_and_no_bit_of_it_can_be_turned(

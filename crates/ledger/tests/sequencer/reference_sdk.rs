@@ -3,7 +3,7 @@
 
 use crate::base::tx;
 use crate::bundles::audited;
-use crate::ledgerbox::{Ledgerbox, TASK, parameters};
+use crate::ledgerbox::{Ledgerbox, TASK};
 use crate::party::{Account, Party};
 use crate::sdk_forms::{PAYEE, document, envelope, registered, registration, send};
 use base64::Engine as _;
@@ -19,9 +19,7 @@ use x811_protocol::parameters::{Leniency, PayerBindingRule};
 
 /// A ledger with these leniencies.
 async fn ledger(lenient: &[Leniency]) -> Ledgerbox {
-    let mut parameters = parameters();
-    parameters.lenient = lenient.to_vec();
-    Ledgerbox::with(parameters).await
+    Ledgerbox::but(|it| it.lenient = lenient.to_vec()).await
 }
 
 async fn lenient_ledger() -> Ledgerbox {

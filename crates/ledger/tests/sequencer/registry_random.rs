@@ -4,6 +4,7 @@
 
 use crate::ledgerbox::{Ledgerbox, TASK};
 use crate::party::Party;
+use crate::random::runs;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -270,12 +271,7 @@ fn assert_sound(before: Option<&Agent>, after: &Agent, context: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 48,
-        failure_persistence: None,
-        max_shrink_iters: 200,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(runs(48, 200))]
 
     #[test]
     fn lc_4_the_registry_holds_whatever_is_asked_of_it(

@@ -197,9 +197,7 @@ async fn cx_25_the_walk_of_an_optimistic_round_on_a_ledger() {
         council.say(&ledgerbox, from, Verb::Ready, json!({})).await;
     }
     ledgerbox.advance_ms(20_000).await;
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(30_000);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(30_000).await;
     ledgerbox.advance_ms(10_001).await;
     assert_eq!(state(&ledgerbox, &council), StateName::Failed);
     let (_, detail) = row(&ledgerbox, &council);

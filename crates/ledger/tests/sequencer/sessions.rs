@@ -369,9 +369,7 @@ async fn cx_37_downtime_moves_windows_and_no_duration() {
     waiting
         .say(&ledgerbox, &consumer, Verb::Request, NONE)
         .await;
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(120_000);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(120_000).await;
     ledgerbox.advance_ms(1_000).await;
     let agreement = Subject::Agreement(bargain.agreement.unwrap().0);
     let of_it = types(&ledgerbox, agreement).await;

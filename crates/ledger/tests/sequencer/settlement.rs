@@ -3,7 +3,7 @@
 
 use crate::base::{Base, DEPTH, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::ledgerbox::Ledgerbox;
 use crate::party::Account;
 use x811_ledger::port::LedgerStore;
 use x811_protocol::code::Code;
@@ -260,9 +260,7 @@ async fn ax_018_claims_hold_when_a_network_leaves_the_parameters() {
 
 #[tokio::test]
 async fn ae_007_nothing_due_is_confirmed_without_a_look() {
-    let mut parameters = parameters();
-    parameters.networks[0].treasury = None;
-    let ledgerbox = Ledgerbox::with(parameters).await;
+    let ledgerbox = Ledgerbox::but(|it| it.networks[0].treasury = None).await;
     let mut deal = Deal::between_new_parties(&ledgerbox).await;
     ledgerbox.accept(&deal.request(&ledgerbox)).await;
     let free = deal.free_offer(&ledgerbox);

@@ -5,7 +5,6 @@ use crate::bundles::{audited, bundle_of};
 use crate::ledgerbox::Ledgerbox;
 use serde_json::Value;
 use x811_ledger::audit::audit_export;
-use x811_ledger::erasure::ErasureRequest;
 use x811_ledger::port::LedgerStore as _;
 use x811_ledger::sequencer::ErasureAnswer;
 use x811_protocol::code::Code;
@@ -16,19 +15,9 @@ use x811_protocol::parameters::Capabilities;
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::stream::{Stream, Subject};
 
-async fn erase(ledgerbox: &Ledgerbox, subject: Subject) -> Result<ErasureAnswer, Refusal> {
-    let now_s = ledgerbox.now().as_ms() / 1_000;
-    let request = ErasureRequest {
-        subject,
-        operator: ledgerbox.identity.did,
-        reason_code: "gdpr_request".parse().unwrap(),
-        order: Some(ledgerbox.identity.order_erasure(subject, now_s)),
-    };
-    ledgerbox.ledger().erase(request).await
-}
-
+/// Bodies stay, and the refusal says why.
 #[track_caller]
-fn assert_refused(erased: Result<ErasureAnswer, Refusal>, why: &str) {
+pub(crate) fn assert_refused(erased: Result<ErasureAnswer, Refusal>, why: &str) {
     let refusal = erased.unwrap_err();
     assert_eq!(refusal.code, Code::InvalidStateTransition, "{refusal}");
     assert!(refusal.message.contains(why), "{}", refusal.message);
@@ -99,7 +88,7 @@ async fn mach_6_every_message_of_a_session_without_an_agreement_is_erased() {
     let (due, signed) = messages(&ledgerbox, session).await;
     assert_eq!((due.len(), signed.len()), (5, 0));
     let before = audited(&ledgerbox).await;
-    let done = erase(&ledgerbox, session).await.unwrap();
+    let done = ledgerbox.erase(session).await.unwrap();
     assert_eq!((&done.erased, done.kept.len()), (&due, 0));
     assert_eq!(done.session_id, bargain.session);
     assert_eq!((done.interaction_id, done.negotiation_id), (None, None));
@@ -110,7 +99,7 @@ async fn mach_6_every_message_of_a_session_without_an_agreement_is_erased() {
     assert_eq!(after.facts.proven, before.facts.proven - 5);
     says_so(&mut ledgerbox, &[session], 5).await;
     let why = format!("erased before: the record at position {}", done.position);
-    assert_refused(erase(&ledgerbox, session).await, &why);
+    assert_refused(ledgerbox.erase(session).await, &why);
 }
 
 /// While anybody may still answer, or rest on what was agreed, the wording is what they go by.
@@ -123,17 +112,17 @@ async fn mach_6_a_session_that_is_open_or_whose_agreement_is_in_force_keeps_its_
     open.say(&ledgerbox, &consumer, Verb::Request, &Value::Null)
         .await;
     let asked = Subject::Session(open.session.unwrap());
-    assert_refused(erase(&ledgerbox, asked).await, "session is requested");
+    assert_refused(ledgerbox.erase(asked).await, "session is requested");
     // Nobody answers: once both are told, it is closed.
     ledgerbox.advance_ms(30_001).await;
-    let done = erase(&ledgerbox, asked).await.unwrap();
+    let done = ledgerbox.erase(asked).await.unwrap();
     assert_eq!(done.erased, messages(&ledgerbox, asked).await.0);
 
     bargain.agree(&ledgerbox, &Bargain::terms(86_400, 3)).await;
     let made = Subject::Session(bargain.session.unwrap());
     let agreement = Subject::Agreement(bargain.agreement.unwrap().0);
     for subject in [made, agreement] {
-        assert_refused(erase(&ledgerbox, subject).await, "agreement is active");
+        assert_refused(ledgerbox.erase(subject).await, "agreement is active");
     }
     assert!(audited(&ledgerbox).await.is_clean());
 }
@@ -155,7 +144,7 @@ async fn mach_6_what_both_signed_of_an_agreement_stays_for_ever() {
     let mut erased = 0;
     for (subject, count) in [(first, 4), (second, 4), (agreement, 1)] {
         let (due, signed) = messages(&ledgerbox, subject).await;
-        let done = erase(&ledgerbox, subject).await.unwrap();
+        let done = ledgerbox.erase(subject).await.unwrap();
         assert_eq!((&done.erased, done.kept.len()), (&due, 0));
         assert_eq!(due.len(), count);
         ledgerbox.settle().await;
@@ -175,14 +164,14 @@ async fn mach_6_of_an_agreement_that_ended_by_itself_there_is_nothing_to_erase()
     bargain.agree(&ledgerbox, &Bargain::terms(60, 3)).await;
     ledgerbox.advance_ms(60_001).await;
     let agreement = Subject::Agreement(bargain.agreement.unwrap().0);
-    assert_refused(erase(&ledgerbox, agreement).await, "no message of it");
+    assert_refused(ledgerbox.erase(agreement).await, "no message of it");
 
     let nobodys: SessionId = "0190a1b2-c3d4-7e5f-8901-234567890abc".parse().unwrap();
     for subject in [
         Subject::Session(nobodys),
         Subject::Agreement(nobodys.into()),
     ] {
-        let refusal = erase(&ledgerbox, subject).await.unwrap_err();
+        let refusal = ledgerbox.erase(subject).await.unwrap_err();
         assert_eq!((refusal.kind, refusal.http_status()), (Kind::NotFound, 404));
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::base::tx;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::ledgerbox::{Ledgerbox, impatient};
 use crate::party::{Account, Party};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
@@ -64,14 +64,6 @@ fn due(end: End) -> [TrustCounters; 2] {
         End::Contested => [NONE, counters(0, 0, 1, 1)],
         End::Paid | End::Returned => [counters(1, 0, 0, 0); 2],
     }
-}
-
-async fn impatient() -> Ledgerbox {
-    let mut parameters = parameters();
-    parameters.windows.confirmation_ms = 4_000;
-    parameters.looks_ms = [2_000; 4];
-    parameters.networks[0].confirmed_depth = 2;
-    Ledgerbox::with(parameters).await
 }
 
 async fn pay(ledgerbox: &mut Ledgerbox, deal: &Deal, number: u16, micro_usdc: u64) {

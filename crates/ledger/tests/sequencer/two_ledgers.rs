@@ -3,7 +3,7 @@
 
 use crate::base::{Base, PAYEE, TREASURY, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC};
-use crate::ledgerbox::{Ledgerbox, TASK, parameters};
+use crate::ledgerbox::{Ledgerbox, TASK, impatient_parameters};
 use crate::party::Account;
 use serde_json::json;
 use x811_protocol::authorization::{fee_nonce, payment_nonce};
@@ -24,10 +24,7 @@ struct Both {
 impl Both {
     /// The same conversation at both, as far as VERIFY.
     async fn verified() -> Both {
-        let mut parameters = parameters();
-        parameters.windows.confirmation_ms = 4_000;
-        parameters.looks_ms = [2_000; 4];
-        parameters.networks[0].confirmed_depth = 2;
+        let parameters = impatient_parameters();
         let first = Ledgerbox::seeded(parameters.clone(), 811).await;
         let ledgers = [first, Ledgerbox::seeded(parameters, 118).await];
         assert_ne!(ledgers[0].identity.did, ledgers[1].identity.did);

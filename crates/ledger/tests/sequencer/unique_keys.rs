@@ -189,9 +189,7 @@ proptest! {
                         continue;
                     }
                     Step::Restart { away_ms } => {
-                        ledgerbox.crash().await;
-                        ledgerbox.clock.advance_ms(away_ms);
-                        ledgerbox.start().await.unwrap();
+                        ledgerbox.down_ms(away_ms).await;
                         continue;
                     }
                 };

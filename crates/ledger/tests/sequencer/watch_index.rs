@@ -2,9 +2,9 @@
 //! and one of them is over first.
 
 use crate::aftermath::CONFIRMED_MS;
-use crate::base::{BASE, Base, tx};
+use crate::base::{BASE, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::ledgerbox::Ledgerbox;
 use crate::party::Account;
 use std::collections::BTreeSet;
 
@@ -16,10 +16,7 @@ async fn paid_by_one_transaction(ledgerbox: &mut Ledgerbox) -> [Deal; 2] {
     second.go(ledgerbox, Until::Verified).await;
     ledgerbox.sweep().await;
     ledgerbox.accept(&first.payment(ledgerbox, 1)).await;
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let amounts = [TOTAL_MICRO_USDC; 2];
-    let payer = first.account.address;
-    ledgerbox.base.mine(tx(1), block, payer, &amounts);
+    first.mine(ledgerbox, 1, &[TOTAL_MICRO_USDC; 2]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     ledgerbox.watch_ms(20_000).await;
     ledgerbox.accept(&second.payment(ledgerbox, 1)).await;
@@ -32,11 +29,7 @@ async fn paid_by_one_transaction(ledgerbox: &mut Ledgerbox) -> [Deal; 2] {
 
 #[tokio::test]
 async fn rule_24_what_is_gone_is_wanted_until_the_last_whom_it_paid_is_forgotten() {
-    let mut parameters = parameters();
-    for network in &mut parameters.networks {
-        network.late_ms = 120_000;
-    }
-    let mut ledgerbox = Ledgerbox::with(parameters).await;
+    let mut ledgerbox = Ledgerbox::but(|it| it.networks[0].late_ms = 120_000).await;
     let [first, second] = paid_by_one_transaction(&mut ledgerbox).await;
     ledgerbox.base.reorganise_away(tx(1));
     ledgerbox.sweep().await;
@@ -70,11 +63,7 @@ async fn what_is_published_changes_only_when_the_set_does() {
     ledgerbox.settle().await;
     assert!(watched.has_changed().unwrap(), "a new one");
     assert!(watched.borrow_and_update().contains(&tx(1)));
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox
-        .base
-        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC]);
+    let block = deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     assert_eq!(ledgerbox.state(deal.id()), "completed");
     assert!(!watched.has_changed().unwrap(), "it is watched as before");

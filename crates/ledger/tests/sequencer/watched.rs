@@ -1,10 +1,10 @@
 //! What the ledger says is still watched of an interaction that is over is what it does watch
 //! (ledger-contract.md section 5).
 
-use crate::aftermath::{CONFIRMED_MS, declared, mine, paid};
+use crate::aftermath::{CONFIRMED_MS, declared, paid};
 use crate::base::{BASE, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::ledgerbox::Ledgerbox;
 use x811_ledger::settlement_view::{Surroundings, settlement_view};
 use x811_protocol::observation::{BlindCause, Observation};
 use x811_protocol::settlement_view::{Due, NextStep, SettlementClock, SettlementView};
@@ -15,11 +15,7 @@ const WATCHED_MS: u64 = 120_000;
 
 /// A ledger that watches for [`WATCHED_MS`].
 async fn forgetful() -> Ledgerbox {
-    let mut parameters = parameters();
-    for network in &mut parameters.networks {
-        network.late_ms = WATCHED_MS;
-    }
-    Ledgerbox::with(parameters).await
+    Ledgerbox::but(|it| it.networks[0].late_ms = WATCHED_MS).await
 }
 
 async fn view(ledgerbox: &Ledgerbox, deal: &Deal) -> SettlementView {
@@ -85,7 +81,7 @@ async fn lc_5_a_dispute_says_until_when_a_transfer_is_recorded_and_does() {
     assert!(shown.sentence.contains(&at_ms.to_rfc3339()), "{shown:?}");
     ledgerbox.watch_ms(at_ms.since(ledgerbox.now()) + 1).await;
     assert_eq!(view(&ledgerbox, &deal).await.next.what, NextStep::Nothing);
-    mine(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC);
+    deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     let types = ledgerbox.types(deal.id()).await;
     assert!(!types.contains(&"late"), "{types:?}");

@@ -58,9 +58,7 @@ async fn away_and_blind(ledgerbox: &mut Ledgerbox, bargain: &Bargain) -> Bargain
     open.say(ledgerbox, &consumer, Verb::Request, &Value::Null)
         .await;
     ledgerbox.advance_ms(1_000).await;
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(GAP_MS);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(GAP_MS).await;
     ledgerbox
         .observe(Observation::Unreachable {
             network: BASE.to_owned(),
@@ -139,9 +137,7 @@ async fn mach_3_a_year_is_a_year_whatever_the_ledger_missed() {
     assert!(due.is_some());
     away_and_blind(&mut ledgerbox, &bargain).await;
     assert_eq!(ends(&ledgerbox), due);
-    ledgerbox.crash().await;
-    ledgerbox.clock.advance_ms(YEAR_S * 1_000);
-    ledgerbox.start().await.unwrap();
+    ledgerbox.down_ms(YEAR_S * 1_000).await;
     ledgerbox.advance_ms(1).await;
     assert_eq!(ends(&ledgerbox), None, "it is over, at once");
     ledgerbox.assert_log_adds_up().await;

@@ -69,8 +69,7 @@ fn settle_from(
     world
         .chain
         .authorize(tx(1), BTreeMap::from_iter(nonces.iter().copied()));
-    world.until_block(block + DEPTH - 1);
-    world.sweep(0).events
+    world.deep(0, block).events
 }
 
 #[test]
@@ -390,10 +389,7 @@ fn lc_5_fewer_endpoints_than_must_agree_decide_nothing() {
         let mut world = World::at(StateName::Verified);
         world.pay(0, 1);
         Arc::make_mut(&mut world.registry.parameters).networks[0].endpoint_quorum = quorum;
-        let block = world.next_block();
-        world
-            .chain
-            .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+        let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
         world.until_block(block + DEPTH);
         let events = world.sweep(0).events;
         let paid = events

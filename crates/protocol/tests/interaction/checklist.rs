@@ -3,9 +3,7 @@
 
 use x811_protocol::code::Code;
 use x811_protocol::envelope::CoreType;
-use x811_protocol::event::{
-    Confirmed, Event, Refuted, RefutedCause, RevertReason, SettlementEvent,
-};
+use x811_protocol::event::{Event, Refuted, RefutedCause, RevertReason, SettlementEvent};
 use x811_protocol::interaction::table::Sender;
 use x811_protocol::interaction::{StateName, repeated_payment};
 use x811_protocol::kernel::Recorded;
@@ -16,39 +14,9 @@ use crate::chain::{Chain, DEPTH, OTHER, PAYEE, PAYER, TREASURY, transfers, tx};
 use crate::messages::{FEE, PRICE, TOTAL, header};
 use crate::world::{Outcome, World, hash_at};
 
-/// Waits until what the next block brings is deep enough, and looks.
-fn deep(world: &mut World, number: usize, block: u64) -> Outcome {
-    world.until_block(block + DEPTH - 1);
-    world.sweep(number)
-}
-
-/// Transaction 1, declared, with these transfers in the next block and deep enough.
-fn paid_by(
-    rows: &[(
-        x811_protocol::evm::EvmAddress,
-        x811_protocol::evm::EvmAddress,
-        u64,
-    )],
-) -> (World, Outcome) {
-    let mut world = World::watching();
-    let block = world.next_block();
-    world.chain.mine(tx(1), block, transfers(rows));
-    let outcome = deep(&mut world, 0, block);
-    (world, outcome)
-}
-
-fn confirmed(outcome: &Outcome) -> Option<&Confirmed> {
-    outcome.events.iter().find_map(|event| match event {
-        Event::Settlement(SettlementEvent::Confirmed(confirmed)) => Some(confirmed),
-        _ => None,
-    })
-}
-
+/// Why the first transaction was refuted.
 fn refuted(outcome: &Outcome) -> Option<RefutedCause> {
-    outcome.events.iter().find_map(|event| match event {
-        Event::Settlement(SettlementEvent::Refuted(refuted)) => Some(refuted.cause),
-        _ => None,
-    })
+    outcome.refuted().first().map(|refuted| refuted.cause)
 }
 
 /// Where the money is by the records alone, held against the machine's own state.
@@ -125,43 +93,44 @@ fn rule_06_the_payee_is_the_offers_whatever_the_message_says() {
     let refused = world.send(0, &payment);
     assert_eq!(refused.code(), Some(Code::InvalidPaymentAddress));
     // And a transfer to somebody else pays nobody here.
-    let (world, outcome) = paid_by(&[(PAYER, OTHER, TOTAL)]);
+    let (world, outcome) = World::paid_by(&[(PAYER, OTHER, TOTAL)]);
     assert_eq!(refuted(&outcome), Some(RefutedCause::OtherPayee));
     assert_eq!(view(&world, 0).paid, ProviderPaid::NotYet);
 }
 
 #[test]
 fn rule_14_payer_and_payee_are_those_of_the_log() {
-    let (_, outcome) = paid_by(&[(OTHER, PAYEE, TOTAL)]);
+    let (_, outcome) = World::paid_by(&[(OTHER, PAYEE, TOTAL)]);
     assert_eq!(refuted(&outcome), Some(RefutedCause::OtherPayee));
     // Relayed: whoever sent the transaction, the transfer is from payer to payee.
-    let (world, outcome) = paid_by(&[(OTHER, TREASURY, 1), (PAYER, PAYEE, TOTAL)]);
-    assert_eq!(confirmed(&outcome).unwrap().claims[0].ordinal, 1);
+    let (world, outcome) = World::paid_by(&[(OTHER, TREASURY, 1), (PAYER, PAYEE, TOTAL)]);
+    assert_eq!(outcome.confirmed().unwrap().claims[0].ordinal, 1);
     assert_eq!(view(&world, 0).paid, ProviderPaid::Yes);
 }
 
 #[test]
 fn rule_15_one_micro_usdc_short_is_short_and_only_what_is_needed_is_claimed() {
-    let (world, outcome) = paid_by(&[(PAYER, PAYEE, TOTAL - 1)]);
+    let (world, outcome) = World::paid_by(&[(PAYER, PAYEE, TOTAL - 1)]);
     assert_eq!(refuted(&outcome), Some(RefutedCause::Short));
     let MoneyStanding::Refused { code, .. } = view(&world, 0).standing else {
         panic!("{:?}", view(&world, 0));
     };
     assert_eq!(code, Code::InsufficientBalance);
     // A single log equal to the need goes before any sum, wherever it stands.
-    let (_, outcome) = paid_by(&[(PAYER, PAYEE, 7), (PAYER, PAYEE, TOTAL), (PAYER, PAYEE, 9)]);
-    let claims = &confirmed(&outcome).unwrap().claims;
+    let (_, outcome) =
+        World::paid_by(&[(PAYER, PAYEE, 7), (PAYER, PAYEE, TOTAL), (PAYER, PAYEE, 9)]);
+    let claims = &outcome.confirmed().unwrap().claims;
     assert_eq!(
         claims.iter().map(|claim| claim.ordinal).collect::<Vec<_>>(),
         [1]
     );
     // Else in order until it is reached.
-    let (_, outcome) = paid_by(&[
+    let (_, outcome) = World::paid_by(&[
         (PAYER, PAYEE, TOTAL - 5),
         (PAYER, PAYEE, 5),
         (PAYER, PAYEE, 6),
     ]);
-    let claims = &confirmed(&outcome).unwrap().claims;
+    let claims = &outcome.confirmed().unwrap().claims;
     assert_eq!(
         claims.iter().map(|claim| claim.ordinal).collect::<Vec<_>>(),
         [0, 1]
@@ -170,23 +139,18 @@ fn rule_15_one_micro_usdc_short_is_short_and_only_what_is_needed_is_claimed() {
 
 #[test]
 fn rule_16_whole_or_split_or_in_two_transactions() {
-    let (_, whole) = paid_by(&[(PAYER, PAYEE, TOTAL)]);
-    let (_, split) = paid_by(&[(PAYER, PAYEE, PRICE), (PAYER, TREASURY, FEE)]);
-    assert_eq!(confirmed(&whole).unwrap().claims.len(), 1);
-    assert_eq!(confirmed(&split).unwrap().claims.len(), 2);
+    let (_, whole) = World::paid_by(&[(PAYER, PAYEE, TOTAL)]);
+    let (_, split) = World::paid_by(&[(PAYER, PAYEE, PRICE), (PAYER, TREASURY, FEE)]);
+    assert_eq!(whole.confirmed().unwrap().claims.len(), 1);
+    assert_eq!(split.confirmed().unwrap().claims.len(), 2);
 
     let mut world = World::at(StateName::Verified);
     let payment = world.draft_payment(0, 1, Some(2));
     world.send_ok(0, &payment);
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, PRICE)]));
-    world
-        .chain
-        .mine(tx(2), block + 1, transfers(&[(PAYER, TREASURY, FEE)]));
-    let outcome = deep(&mut world, 0, block + 1);
-    let confirmed = confirmed(&outcome).unwrap();
+    let block = world.mine_next(1, &[(PAYER, PAYEE, PRICE)]);
+    world.mine(2, block + 1, &[(PAYER, TREASURY, FEE)]);
+    let outcome = world.deep(0, block + 1);
+    let confirmed = outcome.confirmed().unwrap();
     assert_eq!(
         confirmed.evidence.len(),
         2,
@@ -203,18 +167,18 @@ fn rule_16_whole_or_split_or_in_two_transactions() {
     assert_eq!(view(&world, 0).paid_micro_usdc.as_micro_usdc(), TOTAL);
 
     // The price alone leaves the fee missing.
-    let (_, outcome) = paid_by(&[(PAYER, PAYEE, PRICE)]);
+    let (_, outcome) = World::paid_by(&[(PAYER, PAYEE, PRICE)]);
     assert_eq!(refuted(&outcome), Some(RefutedCause::Short));
 }
 
 #[test]
 fn rule_17_one_transfer_pays_one_interaction() {
-    let (mut world, first) = paid_by(&[(PAYER, PAYEE, TOTAL)]);
-    let claimed = confirmed(&first).unwrap().claims.clone();
+    let (mut world, first) = World::paid_by(&[(PAYER, PAYEE, TOTAL)]);
+    let claimed = first.confirmed().unwrap().claims.clone();
     let second = world.bring(StateName::Verified);
     world.pay(second, 1);
     let outcome = world.sweep(second);
-    assert!(confirmed(&outcome).is_none());
+    assert!(outcome.confirmed().is_none());
     // It is older than the second ACCEPT as well; whichever is named, it pays nothing.
     assert!(refuted(&outcome).is_some());
     assert_eq!(
@@ -227,10 +191,7 @@ fn rule_17_one_transfer_pays_one_interaction() {
 #[test]
 fn rule_19_a_payment_from_before_the_accept_does_not_count() {
     let mut world = World::new();
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
     world.until_block(block + DEPTH);
     let number = world.bring(StateName::Verified);
     world.pay(number, 1);
@@ -240,10 +201,10 @@ fn rule_19_a_payment_from_before_the_accept_does_not_count() {
 
 #[test]
 fn rule_20_zero_transfers_are_nothing_and_a_price_of_zero_needs_none() {
-    let (_, outcome) = paid_by(&[(PAYER, PAYEE, 0), (PAYER, TREASURY, 0)]);
+    let (_, outcome) = World::paid_by(&[(PAYER, PAYEE, 0), (PAYER, TREASURY, 0)]);
     assert_eq!(refuted(&outcome), Some(RefutedCause::OtherPayee));
-    let (_, outcome) = paid_by(&[(PAYER, PAYEE, 0), (PAYER, PAYEE, TOTAL)]);
-    let confirmed = confirmed(&outcome).unwrap();
+    let (_, outcome) = World::paid_by(&[(PAYER, PAYEE, 0), (PAYER, PAYEE, TOTAL)]);
+    let confirmed = outcome.confirmed().unwrap();
     assert_eq!(
         confirmed.claims[0].ordinal, 1,
         "it counts as a place, not as money"
@@ -255,30 +216,25 @@ fn rule_20_zero_transfers_are_nothing_and_a_price_of_zero_needs_none() {
 fn rule_21_a_replaced_transaction_is_watched_on_and_the_new_hash_pays() {
     let mut world = World::watching();
     world.pay(0, 2);
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(2), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
-    let outcome = deep(&mut world, 0, block);
-    assert_eq!(confirmed(&outcome).unwrap().claims[0].tx_hash, tx(2));
+    let block = world.mine_next(2, &[(PAYER, PAYEE, TOTAL)]);
+    let outcome = world.deep(0, block);
+    assert_eq!(outcome.confirmed().unwrap().claims[0].tx_hash, tx(2));
     assert!(refuted(&outcome).is_none(), "not found is never failed");
     // Both mined: one pays, the other is left alone.
     let mut world = World::watching();
     world.pay(0, 2);
     let block = world.next_block();
     for number in [1, 2] {
-        world
-            .chain
-            .mine(tx(number), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+        world.mine(number, block, &[(PAYER, PAYEE, TOTAL)]);
     }
-    let outcome = deep(&mut world, 0, block);
-    assert_eq!(confirmed(&outcome).unwrap().claims.len(), 1);
+    let outcome = world.deep(0, block);
+    assert_eq!(outcome.confirmed().unwrap().claims.len(), 1);
 }
 
 #[test]
 fn rule_22_what_is_too_much_is_booked_apart() {
-    let (world, outcome) = paid_by(&[(PAYER, PAYEE, TOTAL + 3)]);
-    let surplus = confirmed(&outcome).unwrap().surplus.unwrap();
+    let (world, outcome) = World::paid_by(&[(PAYER, PAYEE, TOTAL + 3)]);
+    let surplus = outcome.confirmed().unwrap().surplus.unwrap();
     assert_eq!(surplus.as_micro_usdc(), 3);
     let view = view(&world, 0);
     assert_eq!(view.surplus_micro_usdc, surplus);
@@ -289,10 +245,7 @@ fn rule_22_what_is_too_much_is_booked_apart() {
 #[test]
 fn rule_23_a_reorg_before_the_confirmation_takes_nothing_but_the_sighting() {
     let mut world = World::watching();
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
     world.until_block(block + 2);
     world.sweep(0);
     assert!(matches!(
@@ -306,11 +259,9 @@ fn rule_23_a_reorg_before_the_confirmation_takes_nothing_but_the_sighting() {
     assert_eq!(world.settlement(0).failures, 0);
     // The same signed transaction comes back in another block.
     let block = Chain::head_number(world.now) + 1;
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
-    let outcome = deep(&mut world, 0, block);
-    assert!(confirmed(&outcome).is_some());
+    world.mine(1, block, &[(PAYER, PAYEE, TOTAL)]);
+    let outcome = world.deep(0, block);
+    assert!(outcome.confirmed().is_some());
 }
 
 /// Transaction 1, declared, failed in the next block and deep enough; and why, as far as is said.
@@ -321,12 +272,9 @@ fn failed_by(hindrance: Option<Hindrance>) -> (World, Refuted) {
     if let Some(hindrance) = hindrance {
         world.chain.hinder(tx(1), hindrance);
     }
-    let outcome = deep(&mut world, 0, block);
-    let refuted = outcome.events.into_iter().find_map(|event| match event {
-        Event::Settlement(SettlementEvent::Refuted(refuted)) => Some(refuted),
-        _ => None,
-    });
-    (world, refuted.unwrap())
+    let outcome = world.deep(0, block);
+    let refuted = outcome.refuted()[0].clone();
+    (world, refuted)
 }
 
 #[test]
@@ -379,14 +327,9 @@ fn rule_29_a_transfer_that_succeeded_needs_no_reason() {
     let short = transfers(&[(PAYER, PAYEE, TOTAL - 1)]);
     world.chain.mine(tx(1), block, short);
     world.chain.hinder(tx(1), Hindrance::Paused);
-    let outcome = deep(&mut world, 0, block);
-    let refuted = outcome.events.iter().find_map(|event| match event {
-        Event::Settlement(SettlementEvent::Refuted(refuted)) => {
-            Some((refuted.cause, refuted.reason))
-        }
-        _ => None,
-    });
-    assert_eq!(refuted, Some((RefutedCause::Short, None)));
+    let outcome = world.deep(0, block);
+    let refuted = outcome.refuted()[0];
+    assert_eq!((refuted.cause, refuted.reason), (RefutedCause::Short, None));
 }
 
 /// The token may be upgraded to keep a part of every transfer: what arrived is what its log says,
@@ -395,12 +338,12 @@ fn rule_29_a_transfer_that_succeeded_needs_no_reason() {
 fn rule_30_what_a_fee_on_transfer_leaves_is_what_counts() {
     let fee = 1;
     // The payer sent the total; the token's logs say what came and what was kept.
-    let (world, outcome) = paid_by(&[(PAYER, PAYEE, TOTAL - fee), (PAYER, OTHER, fee)]);
+    let (world, outcome) = World::paid_by(&[(PAYER, PAYEE, TOTAL - fee), (PAYER, OTHER, fee)]);
     assert_eq!(refuted(&outcome), Some(RefutedCause::Short));
     assert_eq!(view(&world, 0).paid, ProviderPaid::NotYet);
     // Who sends so much more that the total arrives has paid, and no more than the log says.
-    let (world, outcome) = paid_by(&[(PAYER, PAYEE, TOTAL), (PAYER, OTHER, fee)]);
-    let claims = &confirmed(&outcome).unwrap().claims;
+    let (world, outcome) = World::paid_by(&[(PAYER, PAYEE, TOTAL), (PAYER, OTHER, fee)]);
+    let claims = &outcome.confirmed().unwrap().claims;
     assert_eq!(claims.iter().map(|c| c.ordinal).collect::<Vec<_>>(), [0]);
     let shown = view(&world, 0);
     assert_eq!(shown.paid_micro_usdc.as_micro_usdc(), TOTAL);

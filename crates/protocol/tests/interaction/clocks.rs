@@ -7,7 +7,7 @@ use x811_protocol::interaction::{Interaction, Schedule, StateName};
 use x811_protocol::kernel::Machine;
 use x811_protocol::time::TimestampMs;
 
-use crate::chain::{DEPTH, PAYEE, PAYER, transfers, tx};
+use crate::chain::{DEPTH, PAYEE, PAYER};
 use crate::messages::TOTAL;
 use crate::schedule::{answer_look, next_look, until_look};
 use crate::world::{BASE, SEPOLIA, World};
@@ -208,10 +208,7 @@ fn a_payment_on_a_blind_network_begins_with_its_clock_stopped() {
 #[test]
 fn a_payment_can_be_confirmed_while_the_clock_stands_still() {
     let mut world = World::watching();
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
     world.go_blind(BASE);
     world.until_block(block + DEPTH - 1);
     assert_eq!(world.sweep(0).types(), ["seen", "confirmed"]);

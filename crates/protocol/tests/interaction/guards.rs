@@ -4,7 +4,6 @@
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::CoreType;
-use x811_protocol::event::Event;
 use x811_protocol::id::AgreementId;
 use x811_protocol::interaction::StateName;
 use x811_protocol::time::TimestampMs;
@@ -180,9 +179,7 @@ fn ax_015_the_offer_fixes_the_payee_stated_or_registered() {
             }
             Ok(payee) => {
                 let outcome = world.send_ok(0, &offer);
-                let Event::EnvelopeAccepted(accepted) = &outcome.events[0] else {
-                    panic!()
-                };
+                let accepted = outcome.accepted();
                 assert_eq!(accepted.derived.payee, Some(payee), "AX-15: {label}");
                 assert_eq!(
                     world.state(0).offer().unwrap().payee,

@@ -3,7 +3,6 @@
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::CoreType;
-use x811_protocol::event::Event;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::table::{TRANSITIONS, lapse_of};
 use x811_protocol::interaction::{Interaction, Stage, State, StateName};
@@ -93,9 +92,7 @@ fn ae_010_a_request_creates_one_pending_interaction() {
     );
     assert_eq!(opening.max_budget, micro(BUDGET));
     assert_eq!(*deadline, world.now.saturating_add_ms(60_000));
-    let Event::EnvelopeAccepted(accepted) = &outcome.events[0] else {
-        panic!()
-    };
+    let accepted = outcome.accepted();
     assert_eq!(accepted.derived.deadline_at_ms, Some(*deadline));
     assert_eq!(accepted.derived.parameters, Some(0));
 }
@@ -171,9 +168,7 @@ fn ae_012_without_a_known_head_an_accept_records_none() {
     world.registry.sees_heads = false;
     let accept = world.draft(0, CoreType::Accept);
     let outcome = world.send_ok(0, &accept);
-    let Event::EnvelopeAccepted(accepted) = &outcome.events[0] else {
-        panic!()
-    };
+    let accepted = outcome.accepted();
     assert_eq!(accepted.derived.heads, None);
 }
 
@@ -216,9 +211,7 @@ fn ae_016_a_dispute_names_the_result_as_its_opener() {
     let result = world.state(0).opener();
     let dispute = world.draft_dispute(0);
     let outcome = world.send_ok(0, &dispute);
-    let Event::EnvelopeAccepted(accepted) = &outcome.events[0] else {
-        panic!()
-    };
+    let accepted = outcome.accepted();
     assert_eq!(accepted.derived.deadline_at_ms, None, "it opens no window");
     assert_eq!(world.state(0).opener(), result);
     assert_eq!(Interaction::deadline(world.state(0)), None);

@@ -1,6 +1,7 @@
 //! Real histories that lead to every state.
 
 use x811_protocol::envelope::CoreType;
+use x811_protocol::evm::EvmAddress;
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::interaction::StateName;
 use x811_protocol::time::TimestampMs;
@@ -123,9 +124,7 @@ impl World {
     /// Declares a transaction that pays the whole and waits until it is confirmed.
     pub(crate) fn complete(&mut self, number: usize, tx_hash: u8) {
         self.pay(number, tx_hash);
-        let block = self.next_block();
-        self.chain
-            .mine(tx(tx_hash), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+        let block = self.mine_next(tx_hash, &[(PAYER, PAYEE, TOTAL)]);
         self.until_block(block + DEPTH - 1);
         self.sweep(number);
     }
@@ -133,6 +132,32 @@ impl World {
     /// Height of the block after the head.
     pub(crate) fn next_block(&self) -> u64 {
         Chain::head_number(self.now) + 1
+    }
+
+    /// Transaction 1, declared, with these transfers in the next block and deep enough.
+    pub(crate) fn paid_by(rows: &[(EvmAddress, EvmAddress, u64)]) -> (World, Outcome) {
+        let mut world = World::watching();
+        let block = world.mine_next(1, rows);
+        let outcome = world.deep(0, block);
+        (world, outcome)
+    }
+
+    /// Waits until what is in that block is deep enough, and looks.
+    pub(crate) fn deep(&mut self, number: usize, block: u64) -> Outcome {
+        self.until_block(block + DEPTH - 1);
+        self.sweep(number)
+    }
+
+    /// That block has that transaction, of these transfers.
+    pub(crate) fn mine(&mut self, number: u8, block: u64, rows: &[(EvmAddress, EvmAddress, u64)]) {
+        self.chain.mine(tx(number), block, transfers(rows));
+    }
+
+    /// The next block has it, which is told.
+    pub(crate) fn mine_next(&mut self, number: u8, rows: &[(EvmAddress, EvmAddress, u64)]) -> u64 {
+        let block = self.next_block();
+        self.mine(number, block, rows);
+        block
     }
 
     /// Lets time pass until that block is the head.

@@ -3,7 +3,7 @@
 
 use x811_protocol::code::Code;
 use x811_protocol::envelope::CoreType;
-use x811_protocol::event::{Event, PayerBinding};
+use x811_protocol::event::PayerBinding;
 use x811_protocol::interaction::{Schedule, StateName, repeated_payment};
 use x811_protocol::parameters::PayerBindingRule;
 
@@ -56,9 +56,7 @@ fn the_payer_is_a_wallet_bound_to_the_initiator() {
     );
     world.registry.initiator_wallets = vec![OTHER, PAYER];
     let outcome = world.send_ok(0, &payment);
-    let Event::EnvelopeAccepted(accepted) = &outcome.events[0] else {
-        panic!()
-    };
+    let accepted = outcome.accepted();
     assert_eq!(accepted.derived.payer_binding, Some(PayerBinding::Wallet));
 }
 
@@ -71,9 +69,7 @@ fn the_payer_is_taken_as_stated_only_where_that_is_configured() {
     let mut payment = world.draft(0, CoreType::Payment);
     payment.payment().payer_address = OTHER;
     let outcome = world.send_ok(0, &payment);
-    let Event::EnvelopeAccepted(accepted) = &outcome.events[0] else {
-        panic!()
-    };
+    let accepted = outcome.accepted();
     assert_eq!(
         accepted.derived.payer_binding,
         Some(PayerBinding::Unchecked)
@@ -131,9 +127,7 @@ fn ax_008_a_further_payment_adds_transactions_and_restarts_nothing() {
         .collect();
     assert_eq!(hashes, [tx(1), tx(2), tx(3)], "in order of declaration");
     assert_eq!(settlement.payments.len(), 2);
-    let Event::EnvelopeAccepted(accepted) = &outcome.events[0] else {
-        panic!()
-    };
+    let accepted = outcome.accepted();
     assert_eq!(
         accepted.derived.deadline_at_ms,
         Some(t0.saturating_add_ms(30_000))

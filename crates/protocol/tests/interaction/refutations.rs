@@ -2,7 +2,7 @@
 //! (ledger-contract.md section 5, AX-18).
 
 use x811_protocol::code::Code;
-use x811_protocol::event::{Event, Refuted, RefutedCause, SettlementEvent};
+use x811_protocol::event::RefutedCause;
 use x811_protocol::interaction::StateName;
 use x811_protocol::observation::TransactionStatus;
 use x811_protocol::settlement::DeclaredStanding;
@@ -27,16 +27,8 @@ fn outcome_of(mine: impl FnOnce(&mut Chain, u64)) -> (World, Outcome) {
     (world, outcome)
 }
 
-fn refuted(outcome: &Outcome) -> Vec<&Refuted> {
-    let refuted = outcome.events.iter().filter_map(|event| match event {
-        Event::Settlement(SettlementEvent::Refuted(refuted)) => Some(refuted),
-        _ => None,
-    });
-    refuted.collect()
-}
-
 fn assert_refuted(outcome: &Outcome, cause: RefutedCause, code: Code) {
-    let refuted = refuted(outcome);
+    let refuted = outcome.refuted();
     assert_eq!(refuted.len(), 1, "{cause:?}: {:?}", outcome.types());
     assert_eq!((refuted[0].cause, refuted[0].code), (cause, code));
     assert_eq!(refuted[0].evidence.depth, DEPTH, "{cause:?}");
@@ -89,7 +81,7 @@ fn other_payee_other_payer_and_zero_value() {
     ];
     for (label, transfers) in table {
         let (_, outcome) = outcome_of(|chain, block| chain.mine(tx(1), block, transfers));
-        assert_eq!(refuted(&outcome).len(), 1, "{label}");
+        assert_eq!(outcome.refuted().len(), 1, "{label}");
         assert_refuted(
             &outcome,
             RefutedCause::OtherPayee,
@@ -115,7 +107,7 @@ fn short() {
     ];
     for (label, transfers) in table {
         let (_, outcome) = outcome_of(|chain, block| chain.mine(tx(1), block, transfers));
-        assert_eq!(refuted(&outcome).len(), 1, "{label}");
+        assert_eq!(outcome.refuted().len(), 1, "{label}");
         assert_refuted(&outcome, RefutedCause::Short, Code::InsufficientBalance);
     }
 }
@@ -124,20 +116,17 @@ fn short() {
 fn short_waits_for_the_other_declared_transactions() {
     let mut world = World::watching();
     world.pay(0, 2);
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, PRICE)]));
-    world
-        .chain
-        .mine(tx(2), block + 3, transfers(&[(PAYER, PAYEE, 1)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, PRICE)]);
+    world.mine(2, block + 3, &[(PAYER, PAYEE, 1)]);
     world.until_block(block + DEPTH - 1);
     assert!(
-        refuted(&world.sweep(0)).is_empty(),
+        world.sweep(0).refuted().is_empty(),
         "the second may still add to it"
     );
     world.until_block(block + 3 + DEPTH - 1);
-    let causes: Vec<_> = refuted(&world.sweep(0))
+    let causes: Vec<_> = world
+        .sweep(0)
+        .refuted()
         .iter()
         .map(|r| (r.tx_hash, r.cause))
         .collect();
@@ -156,10 +145,7 @@ fn ax_018_used_already() {
     );
     world.pay(first, 1);
     world.pay(second, 1);
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
     world.until_block(block + DEPTH - 1);
     assert_eq!(world.sweep(first).types(), ["seen", "confirmed"]);
     let outcome = world.sweep(second);
@@ -181,9 +167,7 @@ fn accepted_at(ms_into_block: u64, sees_heads: bool) -> (World, u64) {
 }
 
 fn paid_in(mut world: World, block: u64) -> Outcome {
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    world.mine(1, block, &[(PAYER, PAYEE, TOTAL)]);
     let deep = block + DEPTH - 1;
     world.until_block(deep.max(world.next_block()));
     world.sweep(0)
@@ -196,7 +180,7 @@ fn older_than_the_accept_by_the_head_recorded_there() {
         let outcome = paid_in(world.clone(), block);
         let label = format!("block {block}, head at ACCEPT {head}");
         if is_older {
-            let refuted = refuted(&outcome);
+            let refuted = outcome.refuted();
             assert_eq!(refuted.len(), 1, "{label}");
             assert_eq!(refuted[0].cause, RefutedCause::OlderThanAccept, "{label}");
             assert_eq!(refuted[0].code, Code::PaymentFailed, "{label}");
@@ -213,7 +197,7 @@ fn older_than_the_accept_by_the_clock_where_no_head_was_known() {
         let (world, block) = accepted_at(ms_into_block, false);
         let outcome = paid_in(world, block - 1);
         let label = format!("ACCEPT 2 s and {ms_into_block} ms after the block");
-        assert_eq!(refuted(&outcome).len(), usize::from(is_older), "{label}");
+        assert_eq!(outcome.refuted().len(), usize::from(is_older), "{label}");
         let confirmed = outcome.types().contains(&"confirmed");
         assert_eq!(confirmed, !is_older, "{label}");
     }
@@ -227,7 +211,7 @@ fn the_first_cause_that_holds_is_named() {
     reverted.advance_ms(2_000);
     let outcome = reverted.sweep(0);
     assert_eq!(
-        refuted(&outcome)[0].cause,
+        outcome.refuted()[0].cause,
         RefutedCause::Reverted,
         "a failure is no payment"
     );
@@ -236,7 +220,7 @@ fn the_first_cause_that_holds_is_named() {
     old.chain.mine(tx(1), head - 20, Vec::new());
     old.advance_ms(2_000);
     assert_eq!(
-        refuted(&old.sweep(0))[0].cause,
+        old.sweep(0).refuted()[0].cause,
         RefutedCause::OlderThanAccept
     );
 }
@@ -247,9 +231,7 @@ fn nothing_is_refuted_once_the_payment_is_covered() {
     world.pay(0, 2);
     let block = world.next_block();
     world.chain.revert(tx(1), block);
-    world
-        .chain
-        .mine(tx(2), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    world.mine(2, block, &[(PAYER, PAYEE, TOTAL)]);
     world.until_block(block + DEPTH - 1);
     assert_eq!(world.sweep(0).types(), ["seen", "seen", "confirmed"]);
 }
@@ -258,12 +240,8 @@ fn nothing_is_refuted_once_the_payment_is_covered() {
 fn a_refuted_transaction_that_pays_after_all_still_counts() {
     let (mut world, outcome) = outcome_of(|chain, block| chain.revert(tx(1), block));
     assert_refuted(&outcome, RefutedCause::Reverted, Code::PaymentFailed);
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
-    world.until_block(block + DEPTH - 1);
-    let outcome = world.sweep(0);
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
+    let outcome = world.deep(0, block);
     assert_eq!(
         outcome.types().last(),
         Some(&"confirmed"),

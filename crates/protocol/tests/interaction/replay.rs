@@ -12,7 +12,7 @@ use x811_protocol::interaction::{Interaction, State, StateName};
 use x811_protocol::kernel::{Illegal, Machine, Recorded, replay};
 use x811_protocol::time::TimestampMs;
 
-use crate::chain::{Chain, DEPTH, PAYEE, PAYER, micro, transfers, tx};
+use crate::chain::{Chain, DEPTH, PAYEE, PAYER, micro, tx};
 use crate::messages::TOTAL;
 use crate::schedule::{answer_look, next_look, until_look};
 use crate::world::{SEPOLIA, StreamName, World, hash_at};
@@ -117,10 +117,7 @@ fn an_illegal_event_is_named_with_position_state_and_reason() {
 /// Real events of a watched payment, and some that belong to no stream of an interaction yet.
 fn settlement_events() -> Vec<Event> {
     let mut world = World::watching();
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL - 1)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL - 1)]);
     world.until_block(block + DEPTH - 1);
     let mut events = world.sweep(0).events;
     world.advance_ms(30_000);
@@ -335,8 +332,7 @@ fn findings_about_unknown_or_settled_transactions_are_not_possible() {
         "seen twice in one block"
     );
 
-    world.until_block(block + DEPTH - 1);
-    world.sweep(0);
+    world.deep(0, block);
     assert_illegal("refuted, not declared", &world, undeclared);
     assert_illegal("the code of another cause", &world, |event| match event {
         Event::Settlement(SettlementEvent::Refuted(refuted)) => refuted.cause = RefutedCause::Short,

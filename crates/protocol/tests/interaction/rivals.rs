@@ -36,10 +36,7 @@ fn ordinals(world: &World, number: usize) -> Vec<u64> {
 fn four_transfers_settle_four_interactions_in_any_order_and_no_fifth() {
     for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1], [1, 3, 0, 2]] {
         let mut world = rivals(5);
-        let block = world.next_block();
-        world
-            .chain
-            .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL); 4]));
+        let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL); 4]);
         world.until_block(block + DEPTH - 1);
         for (ordinal, number) in order.into_iter().enumerate() {
             world.sweep(number);
@@ -62,12 +59,8 @@ fn four_transfers_settle_four_interactions_in_any_order_and_no_fifth() {
 fn of_two_racing_for_one_transfer_one_wins() {
     for winner in [0, 1] {
         let mut world = rivals(2);
-        let block = world.next_block();
-        world
-            .chain
-            .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
-        world.until_block(block + DEPTH - 1);
-        world.sweep(winner);
+        let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
+        world.deep(winner, block);
         world.sweep(1 - winner);
         assert_eq!(world.name(winner), StateName::Completed);
         assert_eq!(world.name(1 - winner), StateName::Verified);
@@ -82,8 +75,7 @@ fn the_rest_of_a_transaction_is_left_to_others() {
     let (a, b, t) = (PAYER, PAYEE, TREASURY);
     let rows = [(a, b, PRICE), (a, b, TOTAL), (a, t, FEE), (a, b, 3)];
     world.chain.mine(tx(1), block, transfers(&rows));
-    world.until_block(block + DEPTH - 1);
-    world.sweep(0);
+    world.deep(0, block);
     world.sweep(1);
     assert_eq!(ordinals(&world, 0), [1], "the whole");
     assert_eq!(ordinals(&world, 1), [0, 2], "price and fee");
@@ -95,8 +87,7 @@ fn what_is_left_when_part_is_claimed_is_short_not_used_already() {
     let block = world.next_block();
     let rows = [(PAYER, PAYEE, TOTAL), (PAYER, PAYEE, TOTAL - 1)];
     world.chain.mine(tx(1), block, transfers(&rows));
-    world.until_block(block + DEPTH - 1);
-    world.sweep(0);
+    world.deep(0, block);
     let outcome = world.sweep(1);
     let Some(Event::Settlement(SettlementEvent::Refuted(refuted))) = outcome.events.last() else {
         panic!()
@@ -107,12 +98,8 @@ fn what_is_left_when_part_is_claimed_is_short_not_used_already() {
 #[test]
 fn the_loser_can_still_pay_by_another_transaction() {
     let mut world = rivals(2);
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
-    world.until_block(block + DEPTH - 1);
-    world.sweep(0);
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
+    world.deep(0, block);
     world.sweep(1);
     world.complete(1, 2);
     assert_eq!(world.name(1), StateName::Completed);
@@ -132,14 +119,9 @@ fn a_disputed_loser_names_the_last_cause() {
     let mut world = rivals(1);
     let second = world.bring(StateName::Verified);
     world.pay(second, 2);
-    world.chain.mine(
-        tx(2),
-        world.next_block(),
-        transfers(&[(PAYER, PAYEE, TOTAL)]),
-    );
+    world.mine(2, world.next_block(), &[(PAYER, PAYEE, TOTAL)]);
     let block = world.next_block();
-    world.until_block(block + DEPTH - 1);
-    world.sweep(second);
+    world.deep(second, block);
     world.pay(0, 2);
     world.advance_ms(30_001);
     world.tick(0);

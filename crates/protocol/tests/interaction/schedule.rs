@@ -117,10 +117,7 @@ fn ae_104_confirmation_may_come_before_the_window_ends() {
 #[test]
 fn ae_104_confirmation_may_come_between_looks() {
     let mut world = World::looking();
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
     world.until_block(block + DEPTH - 1);
     let (number, due) = next_look(&world);
     assert_eq!(number, 1);
@@ -135,10 +132,7 @@ fn ae_104_confirmation_may_come_between_looks() {
 fn ae_104_x811_5030_is_told_even_when_the_transfer_is_seen() {
     let mut world = World::watching();
     world.advance_ms(20_000);
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
     world.until_block(block + 3);
     assert_eq!(world.sweep(0).types(), ["seen"]);
     world.until_block(block + 7);
@@ -155,10 +149,7 @@ fn ae_104_x811_5030_is_told_even_when_the_transfer_is_seen() {
 #[test]
 fn depth_twelve_confirms_and_eleven_does_not() {
     let mut world = World::watching();
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
     world.until_block(block);
     assert_eq!(world.sweep(0).types(), ["seen"], "depth 1");
     world.until_block(block + 10);
@@ -230,10 +221,7 @@ fn nothing_is_answered_before_it_is_due_even_by_a_head_of_the_future() {
 fn a_look_that_finds_the_transfer_not_deep_enough_keeps_its_number() {
     let mut world = World::looking();
     until_look(&mut world);
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
     world.until_block(block + 2);
     let (looked, outcome) = answer_look(&mut world);
     assert_eq!(outcome.types(), ["seen", "looked"]);
@@ -305,10 +293,7 @@ fn a_look_before_any_payment_or_after_the_end_causes_nothing() {
 #[test]
 fn ae_105_negative_looks_and_refutations_share_one_counter() {
     let mut world = World::watching();
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL - 1)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL - 1)]);
     world.until_block(block + DEPTH - 1);
     assert_eq!(world.sweep(0).types(), ["seen", "refuted"]);
     assert_eq!(world.settlement(0).failures, 1);
@@ -338,12 +323,9 @@ fn ae_105_four_refutations_dispute_at_once() {
     for number in 1..=3 {
         world.chain.revert(tx(number), block);
     }
-    world
-        .chain
-        .mine(tx(4), block, transfers(&[(PAYER, OTHER, TOTAL)]));
+    world.mine(4, block, &[(PAYER, OTHER, TOTAL)]);
     world.chain.revert(tx(5), block);
-    world.until_block(block + DEPTH - 1);
-    let outcome = world.sweep(0);
+    let outcome = world.deep(0, block);
     let refuted = outcome
         .types()
         .iter()

@@ -19,10 +19,8 @@ use crate::schedule::{answer_look, until_look};
 use crate::world::{Outcome, World, hash_at, parameters_with_safe_above};
 
 fn confirmed(outcome: &Outcome) -> &Confirmed {
-    match outcome.events.last() {
-        Some(Event::Settlement(SettlementEvent::Confirmed(confirmed))) => confirmed,
-        _ => panic!("not confirmed: {:?}", outcome.types()),
-    }
+    let confirmed = outcome.confirmed();
+    confirmed.unwrap_or_else(|| panic!("not confirmed: {:?}", outcome.types()))
 }
 
 /// Claims as (transaction number, ordinal).
@@ -39,79 +37,70 @@ fn claims(outcome: &Outcome) -> Vec<(u8, u64)> {
         .collect()
 }
 
-/// Declares transaction 1, mines it with these transfers and waits until it is deep.
-fn paid_by(rows: Vec<Transfer>) -> Outcome {
-    let mut world = World::watching();
-    let block = world.next_block();
-    world.chain.mine(tx(1), block, rows);
-    world.until_block(block + DEPTH - 1);
-    world.sweep(0)
-}
-
 #[test]
 fn ax_018_what_pays_and_which_transfers_are_claimed() {
     let (a, b, t) = (PAYER, PAYEE, TREASURY);
     let table = [
-        ("the whole", transfers(&[(a, b, TOTAL)]), vec![0], None),
+        ("the whole", vec![(a, b, TOTAL)], vec![0], None),
         (
             "price and fee",
-            transfers(&[(a, b, PRICE), (a, t, FEE)]),
+            vec![(a, b, PRICE), (a, t, FEE)],
             vec![0, 1],
             None,
         ),
         (
             "fee and price",
-            transfers(&[(a, t, FEE), (a, b, PRICE)]),
+            vec![(a, t, FEE), (a, b, PRICE)],
             vec![0, 1],
             None,
         ),
         (
             "the whole before smaller ones",
-            transfers(&[(a, b, 5), (a, b, TOTAL)]),
+            vec![(a, b, 5), (a, b, TOTAL)],
             vec![1],
             None,
         ),
         (
             "the whole before price and fee",
-            transfers(&[(a, b, PRICE), (a, t, FEE), (a, b, TOTAL)]),
+            vec![(a, b, PRICE), (a, t, FEE), (a, b, TOTAL)],
             vec![2],
             None,
         ),
         (
             "price and fee before greedy",
-            transfers(&[(a, b, PRICE + 1), (a, b, PRICE), (a, t, FEE)]),
+            vec![(a, b, PRICE + 1), (a, b, PRICE), (a, t, FEE)],
             vec![1, 2],
             None,
         ),
-        ("over", transfers(&[(a, b, TOTAL + 7)]), vec![0], Some(7)),
+        ("over", vec![(a, b, TOTAL + 7)], vec![0], Some(7)),
         (
             "in parts",
-            transfers(&[(a, b, PRICE), (a, b, FEE - 1), (a, b, 1)]),
+            vec![(a, b, PRICE), (a, b, FEE - 1), (a, b, 1)],
             vec![0, 1, 2],
             None,
         ),
         (
             "no more than it takes",
-            transfers(&[(a, b, TOTAL + 1), (a, b, 9)]),
+            vec![(a, b, TOTAL + 1), (a, b, 9)],
             vec![0],
             Some(1),
         ),
         (
             "zero values are ignored and counted",
-            transfers(&[(a, b, 0), (a, t, 0), (a, b, TOTAL)]),
+            vec![(a, b, 0), (a, t, 0), (a, b, TOTAL)],
             vec![2],
             None,
         ),
         (
             "strangers' transfers are ignored and counted",
-            transfers(&[(OTHER, b, TOTAL), (a, OTHER, TOTAL), (a, b, TOTAL)]),
+            vec![(OTHER, b, TOTAL), (a, OTHER, TOTAL), (a, b, TOTAL)],
             vec![2],
             None,
         ),
     ];
     for (label, rows, ordinals, surplus) in table {
         let count = rows.len() as u64;
-        let outcome = paid_by(rows);
+        let (_, outcome) = World::paid_by(&rows);
         let expected: Vec<_> = ordinals.into_iter().map(|ordinal| (1, ordinal)).collect();
         assert_eq!(claims(&outcome), expected, "{label}");
         assert_eq!(
@@ -152,15 +141,8 @@ fn ae_065_the_fee_in_a_transaction_of_its_own() {
     let mut world = World::at(StateName::Verified);
     let payment = world.draft_payment(0, 1, Some(2));
     world.send_ok(0, &payment);
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, PRICE)]));
-    world.chain.mine(
-        tx(2),
-        block + 1,
-        transfers(&[(PAYER, OTHER, 1), (PAYER, TREASURY, FEE)]),
-    );
+    let block = world.mine_next(1, &[(PAYER, PAYEE, PRICE)]);
+    world.mine(2, block + 1, &[(PAYER, OTHER, 1), (PAYER, TREASURY, FEE)]);
     world.until_block(block + DEPTH - 1);
     assert_eq!(
         world.sweep(0).types(),
@@ -182,19 +164,12 @@ fn ae_065_the_fee_in_a_transaction_of_its_own() {
 #[test]
 fn ax_008_short_and_then_topped_up_by_a_second_payment() {
     let mut world = World::watching();
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL - 10)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL - 10)]);
     world.until_block(block + DEPTH - 1);
     assert_eq!(world.sweep(0).types(), ["seen", "refuted"]);
     world.pay(0, 2);
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(2), block, transfers(&[(PAYER, PAYEE, 10)]));
-    world.until_block(block + DEPTH - 1);
-    let outcome = world.sweep(0);
+    let block = world.mine_next(2, &[(PAYER, PAYEE, 10)]);
+    let outcome = world.deep(0, block);
     assert_eq!(world.name(0), StateName::Completed);
     assert_eq!(claims(&outcome), [(1, 0), (2, 0)], "both are claimed");
     assert_eq!(confirmed(&outcome).surplus, None);
@@ -208,9 +183,7 @@ fn ax_017_paid_twice_claims_once() {
     world.pay(0, 2);
     let block = world.next_block();
     for number in [1, 2] {
-        world
-            .chain
-            .mine(tx(number), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+        world.mine(number, block, &[(PAYER, PAYEE, TOTAL)]);
     }
     world.until_block(block + DEPTH - 1);
     assert_eq!(claims(&world.sweep(0)), [(1, 0)], "in order of declaration");
@@ -273,14 +246,10 @@ fn levels_safe_and_final_are_named_where_the_endpoint_knows_them() {
         (1, 1, Level::Final),
     ] {
         let mut world = World::watching();
-        let block = world.next_block();
-        world
-            .chain
-            .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+        let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
         world.chain.safe_number = Some(block - 1 + safe);
         world.chain.final_number = Some(block - 1 + finalised);
-        world.until_block(block + DEPTH - 1);
-        let outcome = world.sweep(0);
+        let outcome = world.deep(0, block);
         assert_eq!(confirmed(&outcome).evidence[0].level, expected);
     }
 }
@@ -291,13 +260,9 @@ fn totals_above_the_limit_wait_for_safe() {
         let mut world = World::with(parameters_with_safe_above(micro(limit)));
         world.bring(StateName::Verified);
         world.pay(0, 1);
-        let block = world.next_block();
-        world
-            .chain
-            .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+        let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
         world.chain.safe_number = Some(if safe { block } else { block - 1 });
-        world.until_block(block + DEPTH - 1);
-        world.sweep(0).types().contains(&"confirmed")
+        world.deep(0, block).types().contains(&"confirmed")
     };
     assert!(complete(TOTAL, false), "not above");
     assert!(!complete(TOTAL - 1, false), "above, not yet safe");
@@ -311,10 +276,7 @@ fn lc_5_depth_stands_in_for_safe_where_no_endpoint_names_such_a_head() {
         let mut world = World::with(parameters_with_safe_above(micro(1)));
         world.bring(StateName::Verified);
         world.pay(0, 1);
-        let block = world.next_block();
-        world
-            .chain
-            .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+        let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
         (world.chain.safe_number, world.chain.final_number) = (safe, finalised);
         let deep = DEPTH + STAND_IN_BLOCKS;
         world.until_block(block + deep - 2);
@@ -335,10 +297,7 @@ fn waiting_for_safe_is_pending_not_negative() {
     let mut world = World::with(parameters_with_safe_above(micro(1)));
     world.bring(StateName::Verified);
     world.pay(0, 1);
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
     world.until_block(block + DEPTH + 10);
     world.sweep(0);
     for _ in 0..6 {
@@ -368,7 +327,7 @@ fn zero_price_confirms_at_once_with_nothing_due() {
         StateName::Verified,
         "the receipt needs the PAYMENT's own hash"
     );
-    world.chain.mine(tx(1), 1, transfers(&[(PAYER, PAYEE, 5)]));
+    world.mine(1, 1, &[(PAYER, PAYEE, 5)]);
     assert_eq!(world.sweep(0).events, [], "no transaction is looked at");
     let due = Interaction::deadline(world.state(0)).unwrap();
     assert!(due <= world.now, "nothing is waited for");
@@ -406,12 +365,7 @@ fn a_price_below_the_first_micro_usdc_of_fee() {
     world.send_ok(0, &offer);
     world.walk(0, &[CoreType::Accept, CoreType::Result, CoreType::Verify]);
     world.pay(0, 1);
-    let block = world.next_block();
-    world.chain.mine(
-        tx(1),
-        block,
-        transfers(&[(PAYER, TREASURY, 0), (PAYER, PAYEE, 19)]),
-    );
+    let block = world.mine_next(1, &[(PAYER, TREASURY, 0), (PAYER, PAYEE, 19)]);
     world.until_block(block + DEPTH - 1);
     assert_eq!(claims(&world.sweep(0)), [(1, 1)]);
 }
@@ -446,10 +400,7 @@ fn seen_is_recorded_once_for_each_block_and_quotes_what_fits() {
 #[test]
 fn a_transaction_that_leaves_its_block_is_unseen_at_once() {
     let mut world = World::watching();
-    let block = world.next_block();
-    world
-        .chain
-        .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
     world.until_block(block + 1);
     world.sweep(0);
     assert_eq!(
@@ -479,9 +430,7 @@ fn a_transaction_that_leaves_its_block_is_unseen_at_once() {
         "its old depth counts for nothing"
     );
     let back = world.next_block();
-    world
-        .chain
-        .mine(tx(1), back, transfers(&[(PAYER, PAYEE, TOTAL)]));
+    world.mine(1, back, &[(PAYER, PAYEE, TOTAL)]);
     world.until_block(back + DEPTH - 1);
     assert_eq!(world.sweep(0).types().last(), Some(&"confirmed"));
     assert_eq!(world.replayed(), [Some(world.state(0).clone())]);
@@ -501,8 +450,7 @@ fn a_transfer_deep_inside_a_batch_is_found_and_quoted() {
         let rows: Vec<_> = dust.iter().copied().chain([(PAYER, PAYEE, last)]).collect();
         world.chain.mine(tx(number), block, transfers(&rows));
     }
-    world.until_block(block + DEPTH - 1);
-    let outcome = world.sweep(0);
+    let outcome = world.deep(0, block);
     assert_eq!(claims(&outcome), [(8, 99)]);
     assert_covers(confirmed(&outcome), "batch");
     assert_bounds(&outcome);
@@ -511,14 +459,14 @@ fn a_transfer_deep_inside_a_batch_is_found_and_quoted() {
 #[test]
 fn greedy_takes_at_most_as_many_transfers_as_a_record_can_quote() {
     let part = TOTAL.div_ceil(64);
-    let rows = |count: usize, amount: u64| transfers(&vec![(PAYER, PAYEE, amount); count]);
-    let outcome = paid_by(rows(64, part));
+    let paid = |count, amount| World::paid_by(&vec![(PAYER, PAYEE, amount); count]).1;
+    let outcome = paid(64, part);
     assert_eq!(claims(&outcome).len(), 64);
     assert_covers(confirmed(&outcome), "64 parts");
     assert_bounds(&outcome);
-    let outcome = paid_by(rows(65, TOTAL.div_ceil(65)));
+    let outcome = paid(65, TOTAL.div_ceil(65));
     assert_eq!(outcome.types(), ["seen"], "65 parts are not too little");
-    let outcome = paid_by(rows(65, TOTAL / 65 - 1));
+    let outcome = paid(65, TOTAL / 65 - 1);
     let Some(Event::Settlement(SettlementEvent::Refuted(refuted))) = outcome.events.last() else {
         panic!()
     };
@@ -533,7 +481,7 @@ fn ax_017_a_surplus_beyond_what_an_amount_holds_is_recorded_as_the_most() {
         (PAYER, TREASURY, most.as_micro_usdc()),
         (PAYER, PAYEE, most.as_micro_usdc()),
     ];
-    let outcome = paid_by(transfers(&rows));
+    let (_, outcome) = World::paid_by(&rows);
     assert_eq!(confirmed(&outcome).surplus, Some(most));
 }
 
@@ -555,8 +503,7 @@ fn a_confirmation_by_eight_batches_stays_within_a_record() {
             .chain
             .mine(tx(number), block, transfers(&rows.collect::<Vec<_>>()));
     }
-    world.until_block(block + DEPTH - 1);
-    let outcome = world.sweep(0);
+    let outcome = world.deep(0, block);
     assert_eq!(claims(&outcome).len(), 57);
     assert_eq!(confirmed(&outcome).evidence.len(), 8);
     assert_covers(confirmed(&outcome), "eight batches");
@@ -602,8 +549,7 @@ fn rule_15_dust_before_a_transfer_that_pays_is_no_reason_to_refuse() {
     let block = world.next_block();
     let rows = [(65, 1), (1, TOTAL - 10), (80, 2)];
     world.chain.mine(tx(1), block, dust(&rows));
-    world.until_block(block + DEPTH - 1);
-    let outcome = world.sweep(0);
+    let outcome = world.deep(0, block);
     assert_eq!(outcome.types(), ["seen", "confirmed"]);
     let confirmed = confirmed(&outcome);
     let quoted: Vec<u64> = confirmed.evidence[0]
@@ -636,8 +582,7 @@ fn rule_15_what_is_enough_in_too_many_transfers_waits() {
     world.pay(0, 2);
     let block = world.next_block();
     world.chain.mine(tx(2), block, dust(&[(1, TOTAL / 32)]));
-    world.until_block(block + DEPTH - 1);
-    let outcome = world.sweep(0);
+    let outcome = world.deep(0, block);
     let confirmed = confirmed(&outcome);
     let quoted = confirmed.evidence.iter().map(|it| it.transfers.len());
     assert_eq!(quoted.collect::<Vec<usize>>(), [63, 1]);

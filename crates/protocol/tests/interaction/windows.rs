@@ -401,9 +401,7 @@ fn ax_005_an_offer_ends_at_the_earliest_of_three() {
             Some(deadline),
             "AX-5: {label}"
         );
-        let Event::EnvelopeAccepted(accepted) = &outcome.events[0] else {
-            panic!()
-        };
+        let accepted = outcome.accepted();
         assert_eq!(
             accepted.derived.deadline_at_ms,
             Some(deadline),

@@ -7,8 +7,8 @@ use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{
-    Claim, Event, LedgerEvent, LedgerResumed, NetworkBlind, NetworkEvent, NetworkSighted,
-    SettlementEvent,
+    Claim, Confirmed, EnvelopeAccepted, Event, LedgerEvent, LedgerResumed, NetworkBlind,
+    NetworkEvent, NetworkSighted, Refuted, SettlementEvent,
 };
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::facts::Facts;
@@ -91,6 +91,31 @@ impl Outcome {
             .as_ref()
             .err()
             .map(|refusal| refusal.code)
+    }
+
+    /// The message that it recorded first.
+    pub(crate) fn accepted(&self) -> &EnvelopeAccepted {
+        match &self.events[0] {
+            Event::EnvelopeAccepted(accepted) => accepted,
+            other => panic!("{} is no message", other.type_name()),
+        }
+    }
+
+    /// What it confirmed.
+    pub(crate) fn confirmed(&self) -> Option<&Confirmed> {
+        self.events.iter().find_map(|event| match event {
+            Event::Settlement(SettlementEvent::Confirmed(confirmed)) => Some(confirmed),
+            _ => None,
+        })
+    }
+
+    /// What it refuted.
+    pub(crate) fn refuted(&self) -> Vec<&Refuted> {
+        let refuted = self.events.iter().filter_map(|event| match event {
+            Event::Settlement(SettlementEvent::Refuted(refuted)) => Some(refuted),
+            _ => None,
+        });
+        refuted.collect()
     }
 
     /// Types of the events it caused.

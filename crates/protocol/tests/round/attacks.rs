@@ -3,19 +3,14 @@
 use x811_protocol::code::Code;
 use x811_protocol::facts::consensus::{ConsensusFacts, Decision, Mechanism, Voting};
 use x811_protocol::parameters::{LeaderPolicy, Leaders, Rounds};
-use x811_protocol::refusal::Refusal;
 use x811_protocol::round::{
     self, Context, Input, Outcome, Reason, RoundDecided, RoundEvent, RoundOpened, RoundWindow,
     State, StateName, Surroundings, VoterStanding,
 };
 
-use crate::world::{Kept, Stored, World, agent, evolve, of_round, open_vote, reveal};
+use crate::world::{Kept, Stored, World, agent, code, evolve, of_round, open_vote, reveal};
 
 use Decision::{Approve, Reject};
-
-fn code<T: std::fmt::Debug>(refused: Result<T, Refusal>) -> Code {
-    refused.unwrap_err().code
-}
 
 fn listed() -> Rounds {
     Rounds {
@@ -29,9 +24,7 @@ fn listed() -> Rounds {
 
 #[test]
 fn cx_5_a_vote_behind_the_timeout_does_not_count_whatever_its_timestamp_says() {
-    let mut world = World::new(Rounds::DEFAULT);
-    let proposal = world.proposal(Mechanism::Majority, 3);
-    let id = world.propose(agent(1), &proposal).unwrap();
+    let (mut world, proposal, id) = World::proposed(Mechanism::Majority, 3);
     world.all_ready(&proposal);
     world.vote(&proposal, agent(1), Approve).unwrap();
     let early = open_vote(&proposal, agent(2), Reject, world.now);
@@ -92,15 +85,7 @@ fn cc_050_and_cx_21_a_second_leader_is_kept_as_evidence_once_and_moves_nothing()
     let mut proposal = world.proposal(Mechanism::Leader, 3);
     proposal.leader = agent(9);
     let id = world.propose(agent(1), &proposal).unwrap();
-    let call = x811_protocol::facts::consensus::VoteRequest {
-        proposal_hash: proposal.proposal_hash,
-        proposal_id: id,
-        term: 1,
-        weights_hash: None,
-    };
-    world
-        .send(agent(9), ConsensusFacts::VoteRequest(call))
-        .unwrap();
+    world.call(&proposal, agent(9));
     for pretender in [agent(1), agent(2), agent(8)] {
         let claim = world.signal(&proposal, pretender, Outcome::Commit, None, true);
         assert_eq!(claim, Ok(true));
@@ -193,45 +178,18 @@ fn cc_104_and_cx_47_age_and_trust_have_minimums_and_a_proposal_has_limits() {
             .err()
             .map(|refusal| refusal.code)
     };
-    let default = Rounds::DEFAULT;
-    for (rounds, expected) in [
-        (default.clone(), None),
-        (
-            Rounds {
-                min_age_ms: 1_001,
-                ..default.clone()
-            },
-            Some(Code::NotEligible),
-        ),
-        (
-            Rounds {
-                min_trust: 51,
-                ..default.clone()
-            },
-            Some(Code::NotEligible),
-        ),
-        (
-            Rounds {
-                participants: 2,
-                ..default.clone()
-            },
-            Some(Code::LimitReached),
-        ),
-        (
-            Rounds {
-                min_timeout_ms: 60_001,
-                ..default.clone()
-            },
-            Some(Code::LimitReached),
-        ),
-        (
-            Rounds {
-                max_timeout_ms: 59_999,
-                ..default
-            },
-            Some(Code::LimitReached),
-        ),
-    ] {
+    type Change = fn(&mut Rounds);
+    let table: [(Change, Option<Code>); 6] = [
+        (|_| {}, None),
+        (|it| it.min_age_ms = 1_001, Some(Code::NotEligible)),
+        (|it| it.min_trust = 51, Some(Code::NotEligible)),
+        (|it| it.participants = 2, Some(Code::LimitReached)),
+        (|it| it.min_timeout_ms = 60_001, Some(Code::LimitReached)),
+        (|it| it.max_timeout_ms = 59_999, Some(Code::LimitReached)),
+    ];
+    for (change, expected) in table {
+        let mut rounds = Rounds::DEFAULT;
+        change(&mut rounds);
         assert_eq!(within(rounds), expected);
     }
 }
@@ -309,9 +267,7 @@ fn cc_011_a_proposal_to_somebody_else_or_where_nobody_decides_is_refused() {
 /// Attack by whoever writes the log: a record that the rules would not have made stops its reader.
 #[test]
 fn cc_004_a_log_with_another_outcome_than_its_votes_is_illegal() {
-    let mut world = World::new(Rounds::DEFAULT);
-    let proposal = world.proposal(Mechanism::Majority, 3);
-    let id = world.propose(agent(1), &proposal).unwrap();
+    let (mut world, proposal, id) = World::proposed(Mechanism::Majority, 3);
     world.all_ready(&proposal);
     world.vote(&proposal, agent(1), Approve).unwrap();
     let open = world.state(id).clone();

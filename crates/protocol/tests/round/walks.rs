@@ -3,19 +3,14 @@
 use x811_protocol::code::Code;
 use x811_protocol::facts::consensus::{
     ConsensusFacts, Decision, Escalate, EscalationPlea, HumanDecision, HumanRuling, Mechanism,
-    Threshold, VoteRequest, Voting,
+    Threshold, Voting,
 };
 use x811_protocol::parameters::{LeaderPolicy, Leaders, Rounds};
-use x811_protocol::refusal::Refusal;
 use x811_protocol::round::{self, Outcome, Phase, Reason, StateName, weights_hash};
 
-use crate::world::{World, agent, of_round};
+use crate::world::{World, agent, code, of_round};
 
 use Decision::{Abstain, Approve, Reject};
-
-fn code<T: std::fmt::Debug>(refused: Result<T, Refusal>) -> Code {
-    refused.unwrap_err().code
-}
 
 /// With agent 9 as a leader and agent 8 as a human.
 fn with_people() -> Rounds {
@@ -31,9 +26,7 @@ fn with_people() -> Rounds {
 
 #[test]
 fn cc_001_cc_024_cx_11_and_cx_14_the_walk_of_a_majority() {
-    let mut world = World::new(Rounds::DEFAULT);
-    let proposal = world.proposal(Mechanism::Majority, 5);
-    let id = world.propose(agent(1), &proposal).unwrap();
+    let (mut world, proposal, id) = World::proposed(Mechanism::Majority, 5);
     for number in 2..=5 {
         world.at(number * 100);
         world.ready(&proposal, agent(number)).unwrap();
@@ -174,9 +167,7 @@ fn cx_51_the_walk_of_a_weighted_and_sealed_round() {
 
 #[test]
 fn cc_030_and_cc_031_without_every_acknowledgement_a_weighted_round_does_not_open() {
-    let mut world = World::new(Rounds::DEFAULT);
-    let proposal = world.proposal(Mechanism::Weighted, 3);
-    let id = world.propose(agent(1), &proposal).unwrap();
+    let (mut world, proposal, id) = World::proposed(Mechanism::Weighted, 3);
     world.ready(&proposal, agent(1)).unwrap();
     world.ready(&proposal, agent(2)).unwrap();
     world.at(30_001);
@@ -280,15 +271,7 @@ fn cc_004_and_cc_023_an_agent_that_leads_opens_the_round_and_signs_its_tally() {
             code(world.vote(&proposal, agent(1), Approve)),
             Code::WrongState
         );
-        let call = VoteRequest {
-            proposal_hash: proposal.proposal_hash,
-            proposal_id: id,
-            term: 1,
-            weights_hash: None,
-        };
-        world
-            .send(agent(9), ConsensusFacts::VoteRequest(call))
-            .unwrap();
+        world.call(&proposal, agent(9));
         for number in 1..=3 {
             world.at(number * 1_000);
             world.vote(&proposal, agent(number), Approve).unwrap();
@@ -337,15 +320,7 @@ fn cc_035_cc_036_and_cx_17_a_leader_decides_with_reasons_where_votes_advise_othe
         let mut proposal = world.proposal(Mechanism::Leader, 4);
         proposal.leader = agent(9);
         let id = world.propose(agent(1), &proposal).unwrap();
-        let call = VoteRequest {
-            proposal_hash: proposal.proposal_hash,
-            proposal_id: id,
-            term: 1,
-            weights_hash: None,
-        };
-        world
-            .send(agent(9), ConsensusFacts::VoteRequest(call))
-            .unwrap();
+        world.call(&proposal, agent(9));
         for (decision, number) in votes.into_iter().zip(1..) {
             world.vote(&proposal, agent(number), decision).unwrap();
         }
@@ -379,15 +354,7 @@ fn cc_049_and_cx_25_a_suspended_round_decides_nothing_until_it_is_resumed() {
         let mut proposal = world.proposal(Mechanism::Majority, 3);
         proposal.leader = agent(9);
         let id = world.propose(agent(1), &proposal).unwrap();
-        let call = VoteRequest {
-            proposal_hash: proposal.proposal_hash,
-            proposal_id: id,
-            term: 1,
-            weights_hash: None,
-        };
-        world
-            .send(agent(9), ConsensusFacts::VoteRequest(call))
-            .unwrap();
+        world.call(&proposal, agent(9));
         let suspend = ConsensusFacts::Suspend(of_round(&proposal));
         world.send(agent(9), suspend).unwrap();
         for number in 1..=3 {
@@ -478,9 +445,7 @@ fn cc_045_and_cx_22_a_retry_gives_more_time_or_asks_for_fewer_votes() {
 
 #[test]
 fn cc_025_cc_039_and_cx_18_one_objection_ends_an_optimistic_round_at_once() {
-    let mut world = World::new(Rounds::DEFAULT);
-    let proposal = world.proposal(Mechanism::Optimistic, 4);
-    let id = world.propose(agent(1), &proposal).unwrap();
+    let (mut world, proposal, id) = World::proposed(Mechanism::Optimistic, 4);
     world.vote(&proposal, agent(2), Approve).unwrap();
     world.vote(&proposal, agent(3), Reject).unwrap();
     assert_eq!(world.verdict(id).reason, Reason::Objection);
@@ -512,9 +477,7 @@ fn cx_15_a_round_that_nothing_can_change_may_end_early() {
 
 #[test]
 fn cc_114_equal_rationales_and_votes_at_one_moment_are_noticed_and_change_nothing() {
-    let mut world = World::new(Rounds::DEFAULT);
-    let proposal = world.proposal(Mechanism::Majority, 4);
-    let id = world.propose(agent(1), &proposal).unwrap();
+    let (mut world, proposal, id) = World::proposed(Mechanism::Majority, 4);
     for number in 1..=4 {
         world.at(number * 20);
         let mut vote = crate::world::open_vote(&proposal, agent(number), Reject, world.now);
@@ -549,9 +512,7 @@ fn cc_114_equal_rationales_and_votes_at_one_moment_are_noticed_and_change_nothin
 
 #[test]
 fn cc_002_a_proposal_is_taken_back_before_the_first_vote() {
-    let mut world = World::new(Rounds::DEFAULT);
-    let proposal = world.proposal(Mechanism::Majority, 3);
-    let id = world.propose(agent(1), &proposal).unwrap();
+    let (mut world, proposal, id) = World::proposed(Mechanism::Majority, 3);
     let withdraw = ConsensusFacts::Withdraw(of_round(&proposal));
     assert_eq!(
         code(world.send(agent(2), withdraw.clone())),

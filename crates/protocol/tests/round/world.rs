@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::evm::BlockHash;
 use x811_protocol::facts::consensus::{
     ConsensusFacts, Decision, LeaderSignal, Mechanism, OfRound, Proposal, Ready, Report, Reveal,
-    Risk, Vote, Voting,
+    Risk, Vote, VoteRequest, Voting,
 };
 use x811_protocol::id::{EnvelopeId, RoundId};
 use x811_protocol::key::{KeyId, Profile, SecretKey};
@@ -27,6 +28,11 @@ use x811_protocol::time::TimestampMs;
 
 /// When the worlds of these tests begin.
 pub(crate) const BEGUN: TimestampMs = TimestampMs::new(1_767_225_600_000);
+
+/// Why something was refused.
+pub(crate) fn code<T: std::fmt::Debug>(refused: Result<T, Refusal>) -> Code {
+    refused.unwrap_err().code
+}
 
 /// A record as the log would hold it.
 #[derive(Debug, Clone, PartialEq)]
@@ -229,6 +235,26 @@ impl World {
     pub(crate) fn propose(&mut self, by: Did, proposal: &Proposal) -> Result<RoundId, Refusal> {
         let facts = ConsensusFacts::Propose(Box::new(proposal.clone()));
         self.send(by, facts).map(|_| proposal.proposal_id)
+    }
+
+    /// A world with a proposal of agent 1 among so many.
+    pub(crate) fn proposed(mechanism: Mechanism, seats: u64) -> (World, Proposal, RoundId) {
+        let mut world = World::new(Rounds::DEFAULT);
+        let proposal = world.proposal(mechanism, seats);
+        let id = world.propose(agent(1), &proposal).unwrap();
+        (world, proposal, id)
+    }
+
+    /// The leader calls for votes.
+    pub(crate) fn call(&mut self, proposal: &Proposal, leader: Did) {
+        let call = VoteRequest {
+            proposal_hash: proposal.proposal_hash,
+            proposal_id: proposal.proposal_id,
+            term: 1,
+            weights_hash: proposal.weights_hash,
+        };
+        let call = ConsensusFacts::VoteRequest(call);
+        self.send(leader, call).unwrap();
     }
 
     /// What is decided on a message now, without recording it.

@@ -80,8 +80,7 @@ async fn ae_093_the_senders_document_is_resolved_at_verification_time() {
 
 #[tokio::test]
 async fn a_registration_that_does_not_fit_is_refused() {
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     let again = agent.registration(&world);
     world.post(again.json).await.refused(409, "X811-1005");
 
@@ -108,8 +107,7 @@ async fn a_registration_that_does_not_fit_is_refused() {
 /// listens, and what its standing rests on. The card itself is the agent's to serve.
 #[tokio::test]
 async fn ae_008_the_ledger_serves_what_an_agent_card_needs() {
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     let path = format!("/api/v1/agents/{}", agent.uuid());
     let shown = world.get(&path).await.expect(200);
     assert_eq!(shown["capabilities"], json!(["translate"]));

@@ -80,6 +80,15 @@ impl Base {
         World::start_with(configure).await
     }
 
+    /// A network, a ledger that has seen a block of it, and two agents there.
+    pub(crate) async fn peopled() -> (Base, World, [Agent; 2]) {
+        let base = Base::serve().await;
+        let world = base.watched().await;
+        let agents = [world.agent().await, world.agent().await];
+        base.watch_ms(&world, BLOCK_MS).await;
+        (base, world, agents)
+    }
+
     /// The transaction fails in the next block.
     pub(crate) fn fail(&self, tx_hash: &str) {
         self.mine(tx_hash, Vec::new());

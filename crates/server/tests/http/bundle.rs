@@ -1,7 +1,7 @@
 //! `GET /api/v1/interactions/{id}/bundle`: who gets it, and that it holds offline.
 
 use crate::log::checkpoint;
-use crate::readers::Readers;
+use crate::readers::readers;
 use crate::world::Deal;
 use x811_ledger::audit::audit_export;
 use x811_protocol::stream::Subject;
@@ -14,13 +14,7 @@ fn path(id: &str) -> String {
 
 #[tokio::test]
 async fn lc_7_a_bundle_is_for_its_parties_and_auditors_and_holds_offline() {
-    let Readers {
-        world,
-        initiator,
-        provider,
-        stranger,
-        auditor,
-    } = Readers::registered().await;
+    let (world, [initiator, provider, stranger, auditor]) = readers().await;
     let deal = Deal::new(&world, &initiator, &provider);
     deal.verified().await;
     let other = Deal::new(&world, &stranger, &provider);

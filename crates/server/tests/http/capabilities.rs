@@ -30,8 +30,7 @@ pub(crate) fn descriptor(agent: &Agent, revision: u64) -> Value {
 /// CC-63, CC-64, CC-74: anybody reads it, in the bytes that the agent signed.
 #[tokio::test]
 async fn cc_064_and_cc_074_a_stranger_verifies_a_descriptor() {
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     let path = format!("/api/v1/agents/{}/capabilities", agent.uuid());
     world.get(&path).await.refused(404, "X811-4001");
     let nobody = format!("/api/v1/agents/{}/capabilities", Agent::new().uuid());
@@ -65,8 +64,7 @@ async fn cc_064_and_cc_074_a_stranger_verifies_a_descriptor() {
 /// By type and version of what is in force; who has published nothing is not among them.
 #[tokio::test]
 async fn ax_37_agents_are_found_by_type_and_version_of_their_descriptors() {
-    let world = World::start().await;
-    let (agent, _silent) = (world.agent().await, world.agent().await);
+    let (world, [agent, _silent]) = World::peopled().await;
     let payload = descriptor(&agent, 1);
     let sealed = agent.say(&world, world.ledger(), "x811.capability/advertise", payload);
     world.accept(&sealed).await;
@@ -94,8 +92,7 @@ async fn ax_37_agents_are_found_by_type_and_version_of_their_descriptors() {
 /// As open as the descriptor itself, and clean without the ledger.
 #[tokio::test]
 async fn cc_074_a_stranger_audits_every_revision_offline() {
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     let path = format!("/api/v1/agents/{}/capabilities/bundle", agent.uuid());
     world.get(&path).await.refused(404, "X811-4001");
     let nobody = format!("/api/v1/agents/{}/capabilities/bundle", Agent::new().uuid());

@@ -130,8 +130,7 @@ async fn ae_106_every_code_is_provoked_or_excused() {
 
 /// 3003.
 async fn silence(met: &mut Met) {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let path = format!("/api/v1/agents/{}/heartbeat?ttl_s=1", b.uuid());
     world.post_as(&b, &path).await.expect(200);
     world.clock.advance_ms(1_001);
@@ -142,8 +141,7 @@ async fn silence(met: &mut Met) {
 
 /// 2001 to 2004, 9003, 1001, 3001.
 async fn envelopes(met: &mut Met) {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let ping = |by: &Agent, to| by.say(&world, to, "x811.test/ping", json!({}));
 
     let good = ping(&a, b.did);
@@ -248,8 +246,7 @@ fn changed(
 
 /// CCN-1001, CCN-1002, CCN-4002.
 async fn descriptor(met: &mut Met) {
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     let advert = |revision: u64, change: fn(&mut Value)| {
         let mut payload = crate::capabilities::descriptor(&agent, revision);
         change(&mut payload);
@@ -270,8 +267,7 @@ async fn descriptor(met: &mut Met) {
 
 /// 3002, 4001, 4010, 6001 to 6003.
 async fn negotiation(met: &mut Met) {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let other_hash = json!("ab".repeat(32));
 
@@ -318,8 +314,7 @@ async fn windows(met: &mut Met) {
         (4, 30_000, Code::VerifyTimeout),
         (5, 60_000, Code::PaymentTimeout),
     ] {
-        let world = World::start().await;
-        let (initiator, provider) = (world.agent().await, world.agent().await);
+        let (world, [initiator, provider]) = World::peopled().await;
         let deal = Deal::new(&world, &initiator, &provider);
         let offer = deal.offer();
         let messages = [
@@ -340,10 +335,7 @@ async fn windows(met: &mut Met) {
 
 /// 5001 to 5003 and 5030.
 async fn settlement(met: &mut Met) {
-    let base = Base::serve().await;
-    let world = base.watched().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
-    base.watch_ms(&world, 2_000).await;
+    let (base, world, [initiator, provider]) = Base::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let offer = deal.verified().await;
     let payment = deal.payment(&offer, TX);
@@ -369,8 +361,7 @@ async fn settlement(met: &mut Met) {
 
 /// 9001 and 9002.
 async fn the_ledger_itself(met: &mut Met) {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let early = a.say(&world, b.did, "x811.test/ping", json!({}));
     world.clock.jump_wall_to(BEGUN.saturating_add_ms(120_000));
     let busy = (Code::RateLimitExceeded, 429, Kept);
@@ -400,8 +391,7 @@ async fn the_ledger_itself(met: &mut Met) {
 /// A policy's refusal travels inside the REJECT, from one party to the other.
 #[tokio::test]
 async fn ax_036_the_provider_reads_the_code_of_a_policy_that_refused() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let declined = Deal::new(&world, &initiator, &provider);
     world.accept(&declined.request).await;
     let offer = declined.offer();

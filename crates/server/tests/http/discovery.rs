@@ -51,8 +51,7 @@ async fn ax_37_pages_are_in_order_of_registration_and_stable_while_agents_regist
 
 #[tokio::test]
 async fn ax_37_who_may_not_act_or_offers_something_else_is_stepped_over() {
-    let world = World::start().await;
-    let (left, kept) = (world.agent().await, world.agent().await);
+    let (world, [left, kept]) = World::peopled().await;
     let other = Agent::new();
     let mut payload = other.registration_payload(&world);
     payload["capabilities"] = json!(["summary", "translate.fr"]);
@@ -115,8 +114,7 @@ async fn failed(world: &World, initiator: &Agent, provider: &Agent) {
 
 #[tokio::test]
 async fn ax_37_trust_is_shown_as_of_any_record_with_all_it_is_made_of() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let path = format!("/api/v1/agents/{}/trust", provider.uuid());
     let before = world.get(&path).await.expect(200);
     let nothing = json!({
@@ -178,8 +176,7 @@ async fn assert_signed_by_the_ledger(world: &World, card: &Value) {
 
 #[tokio::test]
 async fn ae_121_cards_are_this_ledgers_view_signed_by_it() {
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     let reply = world.get("/.well-known/agent-card.json").await;
     assert_eq!(reply.headers["content-type"], "application/a2a+json");
     let card = reply.expect(200);

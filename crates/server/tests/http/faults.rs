@@ -35,8 +35,7 @@ async fn refuse_all(world: &World, faults: Vec<Fault>) {
 async fn ax_030_whoever_is_not_authentic_is_refused_and_spends_no_nonce() {
     const UNSIGNED: (u16, &str) = (401, "X811-2003");
     const UNTIMELY: (u16, &str) = (401, "X811-2002");
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let good = || a.say(&world, b.did, "x811.test/ping", json!({ "n": 1 }));
     let said = |by: &Agent, to| by.say(&world, to, "x811.test/ping", json!({})).json;
     let (stranger, mut imposter) = (Agent::new(), Agent::new());
@@ -82,8 +81,7 @@ const SOME_NONCE: &str = "a1b2c3d4-e5f6-4890-abcd-ef1234567890";
 
 #[tokio::test]
 async fn ax_046_whatever_lacks_a_member_is_refused() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let good = a.say(&world, b.did, "x811.test/ping", json!({}));
     let nobody = Agent::new().did;
     let to_nobody = a.say(&world, nobody, "x811.test/ping", json!({}));
@@ -105,8 +103,7 @@ async fn ax_046_whatever_lacks_a_member_is_refused() {
 async fn ax_042_bytes_that_are_no_message() {
     const MALFORMED: (u16, &str) = (400, "X811-4001");
     const TOO_LONG: (u16, &str) = (413, "X811-6002");
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let mebibyte = 1 << 20;
     let deep = [vec![b'['; 5_000], vec![b']'; 5_000]].concat();
     let faults: Vec<Fault> = vec![

@@ -22,10 +22,7 @@ const TOTAL_MICRO_USDC: u64 = 10_250_000;
 
 /// Receipts of two deals between the same two agents.
 async fn two_receipts() -> [Receipt; 2] {
-    let base = Base::serve().await;
-    let world = base.watched().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
-    base.watch_ms(&world, 2_000).await;
+    let (base, world, [initiator, provider]) = Base::peopled().await;
     let mut receipts = Vec::new();
     for tx_hash in [FIRST_TX, SECOND_TX] {
         let deal = Deal::new(&world, &initiator, &provider);

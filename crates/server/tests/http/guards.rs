@@ -31,8 +31,7 @@ fn no_hash() -> Value {
 
 #[tokio::test]
 async fn ax_042_request_and_offer() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let unknown_task = spoilt(&deal, &deal.request, |p| p["task_type"] = json!("dance"));
     world.post(unknown_task).await.refused(422, "X811-3002");
@@ -58,8 +57,7 @@ async fn ax_042_request_and_offer() {
 
 #[tokio::test]
 async fn ax_042_accept_result_and_verify() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let offer = deal.offer();
     world.accept(&deal.request).await;
@@ -86,8 +84,7 @@ async fn ax_042_accept_result_and_verify() {
 
 #[tokio::test]
 async fn ax_042_payment() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let offer = deal.verified().await;
     let payment = deal.payment(&offer, &format!("0x{}", "aa".repeat(32)));

@@ -17,8 +17,7 @@ fn numbers(messages: &Value) -> Vec<u64> {
 
 #[tokio::test]
 async fn ae_125_pages_follow_the_order_of_the_log() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     for number in 0..7 {
         world.post(custom(&world, &a, &b, number)).await.expect(202);
         world
@@ -53,8 +52,7 @@ async fn ae_125_pages_follow_the_order_of_the_log() {
 /// Reading takes nothing away, and a server that ended before the first read delivers after it.
 #[tokio::test]
 async fn ae_001_every_message_is_delivered_at_least_once() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let offer = deal.verified().await;
     let ids = |messages: Vec<Value>| -> Vec<Value> {
@@ -73,8 +71,7 @@ async fn ae_001_every_message_is_delivered_at_least_once() {
 
 #[tokio::test]
 async fn a_cursor_of_another_inbox_is_refused() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let mine = world
         .get(&format!("/api/v1/messages/{}", a.uuid()))
         .await
@@ -91,8 +88,7 @@ async fn a_cursor_of_another_inbox_is_refused() {
 
 #[tokio::test]
 async fn a_long_poll_is_woken_by_a_message_and_by_nothing_else_of_note() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let path = format!("/api/v1/messages/{}?wait_ms=30000", b.uuid());
     let poll = world.get(&path);
     let talk = async {
@@ -106,8 +102,7 @@ async fn a_long_poll_is_woken_by_a_message_and_by_nothing_else_of_note() {
 
 #[tokio::test]
 async fn a_poll_without_wait_answers_at_once_and_shutdown_ends_a_long_one() {
-    let mut world = World::start().await;
-    let agent = world.agent().await;
+    let (mut world, [agent]) = World::peopled().await;
     let path = format!("{}/api/v1/messages/{}", world.base, agent.uuid());
     let page = crate::world::reply(world.http.get(&path)).await.expect(200);
     assert_eq!(page["messages"], json!([]));
@@ -147,8 +142,7 @@ async fn unknown_agents_and_parameters_are_refused() {
 
 #[tokio::test]
 async fn both_parties_get_their_own_messages_only() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     deal.verified().await;
     let kinds = |messages: Vec<Value>| -> Vec<String> {
@@ -165,8 +159,7 @@ async fn both_parties_get_their_own_messages_only() {
 
 #[tokio::test]
 async fn an_answer_ends_before_it_grows_without_bound() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     for _ in 0..6 {
         let large = a.say(
             &world,
@@ -188,8 +181,7 @@ async fn an_answer_ends_before_it_grows_without_bound() {
 /// poll that waits and by one that does not.
 #[tokio::test]
 async fn ae_003_polls_that_wait_and_polls_that_do_not_deliver_the_same() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     for number in 0..3 {
         let ping = a.say(&world, b.did, "x811.test/ping", json!({ "number": number }));
         world.accept(&ping).await;

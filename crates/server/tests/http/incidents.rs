@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 /// A key that ends the first part of the pre-image early must not be another sender's key.
 #[tokio::test]
 async fn incident_separator_injection_in_the_pre_image_blnk() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let mut interactions = Vec::new();
     for key in ["k", "k\0", "\0k", "\0", "k\0k", "k\u{1}", "K"] {
         let request = Deal::request_payload(key);
@@ -51,8 +50,7 @@ async fn incident_two_tenants_share_a_key_space_ledger_1413() {
 /// looks like the ledger's own.
 #[tokio::test]
 async fn incident_special_characters_in_hashed_text_ledger_787() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     for text in [
         r#"","signature":"AAAA","x":""#,
         "\\\"\\u0000\\",
@@ -79,8 +77,7 @@ async fn incident_special_characters_in_hashed_text_ledger_787() {
 /// Everything that was answered with 202 is there after a restart, position for position.
 #[tokio::test]
 async fn incident_ack_without_persist_eventuous_553() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let mut acknowledged = Vec::new();
     for number in 0..20 {
         let ping = a.say(&world, b.did, "x811.test/ping", json!({ "number": number }));
@@ -96,8 +93,7 @@ async fn incident_ack_without_persist_eventuous_553() {
 /// The same order, long after any window for nonces and ids has passed, is still the same order.
 #[tokio::test]
 async fn incident_same_id_appended_twice_after_the_keys_ttl_f3() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let order = |world: &World| a.say(world, b.did, "x811/request", Deal::request_payload("k"));
     let first = world.accept(&order(&world)).await;
     let world = world.restart(40 * 86_400_000).await;
@@ -108,8 +104,7 @@ async fn incident_same_id_appended_twice_after_the_keys_ttl_f3() {
 /// Concurrent copies of one envelope are one record.
 #[tokio::test]
 async fn incident_same_id_appended_twice_umadb_6() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let header = a.header(&world, b.did, "x811.test/ping");
     let mut answers = tokio::task::JoinSet::new();
     for number in 0..16_u8 {
@@ -131,8 +126,7 @@ async fn incident_same_id_appended_twice_umadb_6() {
 #[tokio::test]
 async fn incident_reader_passes_an_invisible_position_marten_4964() {
     const MESSAGES: usize = 60;
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let mut writers = tokio::task::JoinSet::new();
     for number in 0..MESSAGES {
         let ping = a.say(&world, b.did, "x811.test/ping", json!({ "number": number }));

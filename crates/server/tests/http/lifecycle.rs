@@ -236,8 +236,7 @@ async fn dropping_a_server_stops_it() {
 
 #[tokio::test]
 async fn what_was_taken_is_answered_before_the_end() {
-    let mut world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (mut world, [a, b]) = World::peopled().await;
     let body = a.say(&world, b.did, "x811.test/ping", json!({})).json;
     let mut stream = TcpStream::connect(world.running.local_addr).await.unwrap();
     let head = format!(

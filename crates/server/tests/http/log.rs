@@ -1,6 +1,6 @@
 //! The log in tiles, its checkpoint and proofs: who may read them, and that they hold together.
 
-use crate::readers::Readers;
+use crate::readers::readers;
 use crate::signing::{Claim, both};
 use crate::world::{Agent, Deal, PATIENCE, Reply, World};
 use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -176,8 +176,7 @@ async fn c2sp_what_the_tree_does_not_have_is_404() {
 
 #[tokio::test]
 async fn promise_7_the_log_as_a_whole_is_for_auditors_unless_it_is_public() {
-    let readers = Readers::registered().await;
-    let (world, party, auditor) = (readers.world, readers.initiator, readers.auditor);
+    let (world, [party, _, _, auditor]) = readers().await;
     checkpoint(&world).await;
     for path in ["/log/tile/0/000.p/1", "/log/tile/entries/000.p/1"] {
         let unsigned = fetch(&world, path, None).await;
@@ -217,13 +216,7 @@ fn proof_path(position: u64) -> String {
 
 #[tokio::test]
 async fn c2sp_a_record_is_proven_to_its_parties_and_to_nobody_else() {
-    let Readers {
-        world,
-        initiator,
-        provider,
-        stranger,
-        auditor,
-    } = Readers::registered().await;
+    let (world, [initiator, provider, stranger, auditor]) = readers().await;
     let deal = Deal::new(&world, &initiator, &provider);
     deal.verified().await;
     let size = checkpoint(&world).await.size;

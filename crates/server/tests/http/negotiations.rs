@@ -1,7 +1,7 @@
 //! Negotiations as their parties list them, and their bundles.
 
 use crate::log::checkpoint;
-use crate::readers::Readers;
+use crate::readers::readers;
 use crate::world::{Agent, World};
 use serde_json::{Value, json};
 use x811_ledger::audit::audit_export;
@@ -36,8 +36,7 @@ fn ids(page: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn promise_7_an_agent_lists_its_own_negotiations_page_by_page() {
-    let all = Readers::registered().await;
-    let (world, ada, bert, eve) = (&all.world, &all.initiator, &all.provider, &all.stranger);
+    let (world, [ada, bert, eve, auditor]) = &readers().await;
     let mut expected = Vec::new();
     for _ in 0..3 {
         let made = offer(world, ada, bert);
@@ -70,12 +69,9 @@ async fn promise_7_an_agent_lists_its_own_negotiations_page_by_page() {
     let theirs = format!("{PATH}?party={}", ada.uuid());
     let refused = world.get_as(eve, &theirs).await;
     refused.refused(403, "X811-2004");
-    let audited = world.get_as(&all.auditor, &theirs).await.expect(200);
+    let audited = world.get_as(auditor, &theirs).await.expect(200);
     assert_eq!(ids(&audited), expected);
-    assert_eq!(
-        ids(&world.get_as(&all.auditor, PATH).await.expect(200)).len(),
-        4
-    );
+    assert_eq!(ids(&world.get_as(auditor, PATH).await.expect(200)).len(), 4);
     world.get(PATH).await.refused(401, "X811-2004");
     for wrong in [
         "?after=1",
@@ -91,8 +87,7 @@ async fn promise_7_an_agent_lists_its_own_negotiations_page_by_page() {
 
 #[tokio::test]
 async fn xn_7_a_contracts_bundle_is_for_its_parties_and_proves_its_authors_offline() {
-    let all = Readers::registered().await;
-    let (world, ada, bert) = (&all.world, &all.initiator, &all.provider);
+    let (world, [ada, bert, stranger, auditor]) = &readers().await;
     let made = offer(world, ada, bert);
     world.accept(&made).await;
     let id = public(&made);
@@ -101,7 +96,7 @@ async fn xn_7_a_contracts_bundle_is_for_its_parties_and_proves_its_authors_offli
     world.accept(&reject).await;
     checkpoint(world).await;
     let path = format!("{PATH}/{id}/bundle");
-    for reader in [ada, bert, &all.auditor] {
+    for reader in [ada, bert, auditor] {
         let answer = world.get_as(reader, &path).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         let report = audit_export(answer.text.as_bytes(), None).unwrap();
@@ -120,14 +115,13 @@ async fn xn_7_a_contracts_bundle_is_for_its_parties_and_proves_its_authors_offli
         let report = audit_export(without.as_bytes(), None).unwrap();
         assert!(!report.findings.is_empty(), "a rejection was left out");
     }
-    let others = world.get_as(&all.stranger, &path).await;
+    let others = world.get_as(stranger, &path).await;
     others.refused(404, "X811-4001");
 }
 
 #[tokio::test]
 async fn ax_41_a_message_of_a_negotiation_has_16_kib_at_most() {
-    let all = Readers::registered().await;
-    let (world, ada, bert) = (&all.world, &all.initiator, &all.provider);
+    let (world, [ada, bert, _, _]) = &readers().await;
     let sealed = |message_bytes: usize| {
         let made = offer(world, ada, bert);
         let mut payload: Value = serde_json::from_slice(&made.json).unwrap();

@@ -21,8 +21,7 @@ async fn availability(world: &World, agent: &Agent) -> String {
 
 #[tokio::test]
 async fn ax_40_who_fell_silent_is_asked_nothing_new_until_it_is_back() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     assert_eq!(availability(&world, &provider).await, "unknown");
     let first = Deal::new(&world, &initiator, &provider);
     world.accept(&first.request).await;
@@ -47,8 +46,7 @@ async fn ax_40_who_fell_silent_is_asked_nothing_new_until_it_is_back() {
 
 #[tokio::test]
 async fn ax_40_what_was_begun_goes_on_whoever_is_silent() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     for agent in [&initiator, &provider] {
         beat(&world, agent, "ttl_s=1").await;
     }
@@ -65,8 +63,7 @@ async fn ax_40_what_was_begun_goes_on_whoever_is_silent() {
 /// the agent's key, nor a request that is taken twice.
 #[tokio::test]
 async fn ax_40_nobody_says_for_another_that_it_is_there() {
-    let world = World::start().await;
-    let (rival, provider) = (world.agent().await, world.agent().await);
+    let (world, [rival, provider]) = World::peopled().await;
     let path = format!("{}/heartbeat?ttl_s=1", path_of(&provider));
     world.post_as(&rival, &path).await.refused(403, "X811-2004");
     let url = format!("{}{path}", world.base);
@@ -89,8 +86,7 @@ async fn ax_40_nobody_says_for_another_that_it_is_there() {
 
 #[tokio::test]
 async fn ax_40_a_restart_forgets_who_was_there() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     beat(&world, &provider, "ttl_s=1").await;
     world.clock.advance_ms(1_001);
     assert_eq!(availability(&world, &provider).await, "offline");
@@ -103,8 +99,7 @@ async fn ax_40_a_restart_forgets_who_was_there() {
 
 #[tokio::test]
 async fn ax_40_discovery_lays_presence_over_its_pages() {
-    let world = World::start().await;
-    let (there, silent) = (world.agent().await, world.agent().await);
+    let (world, [there, silent]) = World::peopled().await;
     beat(&world, &there, "").await;
     for (word, who) in [("online", &there), ("unknown", &silent)] {
         let path = format!("/api/v1/agents?availability={word}");

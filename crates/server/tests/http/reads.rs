@@ -39,8 +39,7 @@ async fn ax_044_without_the_flag_nobody_reads_others_business() {
 
 #[tokio::test]
 async fn ax_044_a_foreign_host_header_is_refused() {
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     let url = format!("{}/api/v1/messages/{}", world.base, agent.uuid());
     for (host, passes) in [
         ("localhost:8811", true),
@@ -89,8 +88,7 @@ async fn another_method_is_405_in_json() {
 
 #[tokio::test]
 async fn by_id_tells_the_first_answer_and_the_envelope_for_ever() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let first = world.accept(&deal.request).await;
     let path = format!("/api/v1/messages/by-id/{}", deal.id());
@@ -130,8 +128,7 @@ async fn by_id_says_as_of_when_there_is_no_such_envelope() {
 
 #[tokio::test]
 async fn answers_are_json_and_nothing_else() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let hostile = json!({ "note": "</script><script>alert(1)</script>\u{1b}[2J" });
     world
         .accept(&a.say(&world, b.did, "x811.test/note", hostile))

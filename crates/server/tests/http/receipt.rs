@@ -28,10 +28,7 @@ async fn receipts() -> (Reply, Reply, Policy) {
 
 /// The same, where the OFFER says whom to pay or leaves that to the ledger.
 async fn receipts_of(names_payee: bool) -> (Reply, Reply, Policy) {
-    let base = Base::serve().await;
-    let world = base.watched().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
-    base.watch_ms(&world, 2_000).await;
+    let (base, world, [initiator, provider]) = Base::peopled().await;
     let mut deal = Deal::new(&world, &initiator, &provider);
     deal.names_payee = names_payee;
     let offer = deal.verified().await;

@@ -50,8 +50,7 @@ fn greeting(world: &World, agent: &Agent) -> SealedEnvelope {
 
 #[tokio::test]
 async fn lc_4_an_update_replaces_what_is_served() {
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     let before = shown(&world, &agent).await;
     let mut payload = agent.registration_payload(&world);
     payload["capabilities"] = json!(["proofread", "translate"]);
@@ -77,8 +76,7 @@ async fn lc_4_an_update_replaces_what_is_served() {
 
 #[tokio::test]
 async fn ax_031_past_its_expiry_a_sender_is_refused_until_it_updates() {
-    let world = World::start().await;
-    let (agent, other) = (world.agent().await, world.agent().await);
+    let (world, [agent, other]) = World::peopled().await;
     let expires_at = crate::world::BEGUN.saturating_add_ms(HOUR_MS);
     let mut payload = agent.registration_payload(&world);
     payload["expires_at_ms"] = json!(expires_at);
@@ -111,8 +109,7 @@ async fn ax_031_past_its_expiry_a_sender_is_refused_until_it_updates() {
 
 #[tokio::test]
 async fn ax_030_after_a_rotation_the_new_key_speaks_and_the_old_one_is_refused() {
-    let world = World::start().await;
-    let mut agent = world.agent().await;
+    let (world, [mut agent]) = World::peopled().await;
     let new_key = SecretKey::from_seed([0x5e; 32]);
     let (rotate, replacement) = rotation(&world, &agent, &new_key);
     let document = DidDocument::build(agent.did, &[replacement], None);
@@ -131,8 +128,7 @@ async fn ax_030_after_a_rotation_the_new_key_speaks_and_the_old_one_is_refused()
 
 #[tokio::test]
 async fn ax_030_a_did_goes_comes_back_and_ends() {
-    let world = World::start().await;
-    let (agent, other) = (world.agent().await, world.agent().await);
+    let (world, [agent, other]) = World::peopled().await;
     let say = |verb: &'static str| ask(&world, &agent, verb, json!({}));
     let needless = world.post(say("reactivate").json).await;
     needless.refused(422, "X811-4001");

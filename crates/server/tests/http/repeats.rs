@@ -25,8 +25,7 @@ pub(crate) fn as_recorded(answer: &Value) -> Value {
 
 #[tokio::test]
 async fn ae_086_the_same_envelope_again_gets_2001_with_the_first_outcome() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let first = world.accept(&deal.request).await;
     let body = world
@@ -47,8 +46,7 @@ async fn ae_086_the_same_envelope_again_gets_2001_with_the_first_outcome() {
 
 #[tokio::test]
 async fn ae_086_a_nonce_stays_spent_across_a_restart() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let accepted = deal.request.json.clone();
     let first = world.accept(&deal.request).await;
@@ -65,8 +63,7 @@ async fn ae_086_a_nonce_stays_spent_across_a_restart() {
 /// And it stays spent across a restart.
 #[tokio::test]
 async fn ae_088_a_payload_that_is_refused_has_spent_its_nonce() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let header = a.header(&world, b.did, "x811/request");
     let malformed = a.say_as(header.clone(), json!({}));
     world.post(malformed.json).await.refused(400, "X811-4001");
@@ -79,8 +76,7 @@ async fn ae_088_a_payload_that_is_refused_has_spent_its_nonce() {
 
 #[tokio::test]
 async fn ae_088_of_messages_that_share_a_nonce_one_is_processed() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let nonce = a.header(&world, b.did, "x811.test/ping").nonce;
     let ping = |number: u32| {
         let mut header = a.header(&world, b.did, "x811.test/ping");
@@ -101,8 +97,7 @@ async fn ae_088_of_messages_that_share_a_nonce_one_is_processed() {
 
 #[tokio::test]
 async fn ax_012_an_equal_request_gets_200_with_the_first_answer() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let request = |key: &str, text: &str| {
         let mut payload = Deal::request_payload(key);
         payload["parameters"]["text"] = json!(text);
@@ -121,8 +116,7 @@ async fn ax_012_an_equal_request_gets_200_with_the_first_answer() {
 
 #[tokio::test]
 async fn a_payment_of_known_hashes_gets_200_and_another_hash_202() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let offer = deal.verified().await;
     let first = world.accept(&deal.payment(&offer, TX)).await;

@@ -20,10 +20,7 @@ const TOTAL_MICRO_USDC: u64 = 10_250_000;
 
 /// A ledger with a deal that is paid.
 pub(crate) async fn paid() -> (World, InteractionId) {
-    let base = Base::serve().await;
-    let world = base.watched().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
-    base.watch_ms(&world, 2_000).await;
+    let (base, world, [initiator, provider]) = Base::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let offer = deal.verified().await;
     base.watch_ms(&world, 2_000).await;

@@ -2,7 +2,7 @@
 
 use crate::capabilities::descriptor;
 use crate::log::checkpoint;
-use crate::readers::Readers;
+use crate::readers::readers;
 use crate::world::{Agent, World};
 use serde_json::{Value, json};
 use x811_ledger::audit::audit_export;
@@ -90,8 +90,7 @@ fn ids(page: &Value, name: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn cc_076_an_agent_lists_its_own_sessions_page_by_page() {
-    let all = Readers::registered().await;
-    let (world, ada, bert, eve) = (&all.world, &all.initiator, &all.provider, &all.stranger);
+    let (world, [ada, bert, eve, auditor]) = &readers().await;
     advertise(world, bert).await;
     let mut expected = Vec::new();
     for _ in 0..3 {
@@ -117,7 +116,7 @@ async fn cc_076_an_agent_lists_its_own_sessions_page_by_page() {
     assert_eq!(ids(&hers, "sessions"), [others]);
     let theirs = format!("{SESSIONS}?party={}", ada.uuid());
     world.get_as(eve, &theirs).await.refused(403, "X811-2004");
-    let audited = world.get_as(&all.auditor, &theirs).await.expect(200);
+    let audited = world.get_as(auditor, &theirs).await.expect(200);
     assert_eq!(ids(&audited, "sessions"), expected);
     world.get(SESSIONS).await.refused(401, "X811-2004");
     for path in [SESSIONS, AGREEMENTS] {
@@ -131,8 +130,7 @@ async fn cc_076_an_agent_lists_its_own_sessions_page_by_page() {
 /// Who gains by reading: a competitor who learns with whom and on which terms others deal.
 #[tokio::test]
 async fn cc_084_an_agreement_is_read_by_its_parties_and_proven_by_its_files() {
-    let all = Readers::registered().await;
-    let (world, ada, bert) = (&all.world, &all.initiator, &all.provider);
+    let (world, [ada, bert, stranger, auditor]) = &readers().await;
     advertise(world, bert).await;
     let id = agree(world, ada, bert).await;
     checkpoint(world).await;
@@ -146,9 +144,9 @@ async fn cc_084_an_agreement_is_read_by_its_parties_and_proven_by_its_files() {
         format!("{AGREEMENTS}/{id}/jws"),
     ];
     for path in &paths {
-        let stranger = world.get_as(&all.stranger, path).await;
+        let stranger = world.get_as(stranger, path).await;
         stranger.refused(404, "X811-4001");
-        for reader in [ada, bert, &all.auditor] {
+        for reader in [ada, bert, auditor] {
             let answer = world.get_as(reader, path).await;
             assert_eq!(answer.status, 200, "{path}: {}", answer.text);
             if path.ends_with("bundle") {
@@ -181,15 +179,14 @@ async fn cc_084_an_agreement_is_read_by_its_parties_and_proven_by_its_files() {
     // Behind the last there is nothing, and nowhere to go on.
     let behind = world.get_as(ada, &format!("{AGREEMENTS}?after={id}")).await;
     assert_eq!(behind.expect(200), json!({ "agreements": [] }));
-    let others = world.get_as(&all.stranger, AGREEMENTS).await.expect(200);
+    let others = world.get_as(stranger, AGREEMENTS).await.expect(200);
     assert_eq!(others["agreements"], json!([]));
 }
 
 /// "Active between A and B for T as of N": by parties, type and record, for its parties and auditors.
 #[tokio::test]
 async fn cx_41_agreements_are_listed_as_of_a_record() {
-    let all = Readers::registered().await;
-    let (world, ada, bert) = (&all.world, &all.initiator, &all.provider);
+    let (world, [ada, bert, stranger, auditor]) = &readers().await;
     advertise(world, bert).await;
     let id = agree(world, ada, bert).await;
     let shown = world.get_as(ada, &format!("{AGREEMENTS}/{id}")).await;
@@ -201,13 +198,13 @@ async fn cx_41_agreements_are_listed_as_of_a_record() {
         page["agreements"].as_array().unwrap().clone()
     };
     let path = format!("{}&as_of={from}", of("tool.api"));
-    for reader in [ada, bert, &all.auditor] {
+    for reader in [ada, bert, auditor] {
         let found = list(reader, &path).await;
         assert_eq!(found.len(), 1, "{found:?}");
         let in_force = json!({"revision": 1, "from_position": from});
         assert_eq!(found[0]["in_force"], in_force);
     }
-    assert_eq!(list(&all.stranger, &path).await, Vec::<Value>::new());
+    assert_eq!(list(stranger, &path).await, Vec::<Value>::new());
     for none in [
         format!("{}&as_of={}", of("tool.api"), from - 1),
         of("compute.inference"),
@@ -234,16 +231,15 @@ async fn cx_41_agreements_are_listed_as_of_a_record() {
 /// What an agent answers for is no business of its competitors, and no operator lifts what is not there.
 #[tokio::test]
 async fn cc_113_conduct_is_for_the_agent_and_auditors() {
-    let all = Readers::registered().await;
-    let (world, bert) = (&all.world, &all.provider);
+    let (world, [_, bert, stranger, auditor]) = &readers().await;
     let path = format!("/api/v1/agents/{}/conduct", bert.uuid());
-    for reader in [bert, &all.auditor] {
+    for reader in [bert, auditor] {
         let shown = world.get_as(reader, &path).await.expect(200);
         assert_eq!(shown["breaches"], 0, "{shown}");
         assert_eq!(shown["is_excluded"], false);
     }
     world
-        .get_as(&all.stranger, &path)
+        .get_as(stranger, &path)
         .await
         .refused(403, "X811-2004");
     world.get(&path).await.refused(401, "X811-2004");

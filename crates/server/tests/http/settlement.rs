@@ -53,10 +53,7 @@ fn sentence(answer: &Value) -> &str {
 
 #[tokio::test]
 async fn a_payment_is_told_from_the_offer_to_its_confirmation() {
-    let base = Base::serve().await;
-    let world = base.watched().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
-    base.watch_ms(&world, 2_000).await;
+    let (base, world, [initiator, provider]) = Base::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     world.accept(&deal.request).await;
     let answer = settlement(&world, &deal).await;
@@ -137,10 +134,7 @@ async fn until(world: &World, deal: &Deal<'_>, kind: &str) -> Value {
 
 #[tokio::test]
 async fn a_refused_payment_names_its_cause_and_the_look_that_is_next() {
-    let base = Base::serve().await;
-    let world = base.watched().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
-    base.watch_ms(&world, 2_000).await;
+    let (base, world, [initiator, provider]) = Base::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let offer = deal.verified().await;
     // It failed before it was declared: one that moves nothing is found by asking for it alone, and
@@ -170,10 +164,7 @@ async fn a_refused_payment_names_its_cause_and_the_look_that_is_next() {
 
 #[tokio::test]
 async fn a_stopped_clock_is_told_with_its_cause_and_its_bound() {
-    let base = Base::serve().await;
-    let world = base.watched().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
-    base.watch_ms(&world, 2_000).await;
+    let (_base, world, [initiator, provider]) = Base::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let offer = deal.verified().await;
     world.accept(&deal.payment(&offer, OTHER_TX)).await;

@@ -62,8 +62,7 @@ async fn promise_7_a_did_out_of_use_reads_nothing_until_it_is_active_again() {
         ("deactivated", AgentEvent::Deactivated as fn(_) -> _),
         ("revoked", AgentEvent::Revoked as fn(_) -> _),
     ] {
-        let world = World::start().await;
-        let agent = world.agent().await;
+        let (world, [agent]) = World::peopled().await;
         let envelope = agent.say(&world, world.ledger(), "x811.registry/status", json!({}));
         let envelope = envelope.accepted_header();
         let change = Event::Agent(change(AgentStatusChanged { envelope }));
@@ -83,8 +82,7 @@ async fn promise_7_a_did_out_of_use_reads_nothing_until_it_is_active_again() {
 
 #[tokio::test]
 async fn promise_7_a_key_that_was_replaced_reads_nothing() {
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     let new_key = SecretKey::from_seed([5; 32]);
     let envelope = agent.say(&world, world.ledger(), "x811.registry/rotate", json!({}));
     let rotated = KeyRotated {

@@ -11,8 +11,7 @@ const TX: &str = "0x000000000000000000000000000000000000000000000000000000000000
 
 #[tokio::test]
 async fn ae_009_from_request_to_a_watched_payment() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let offer = deal.offer();
     let mut last = 0;
@@ -54,8 +53,7 @@ fn answer_by(ms: u64) -> Value {
 
 #[tokio::test]
 async fn rec_1_the_history_is_the_stored_leaves() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     deal.verified().await;
     let path = format!("/api/v1/interactions/{}/history", deal.id());
@@ -98,8 +96,7 @@ async fn rec_1_the_history_is_the_stored_leaves() {
 
 #[tokio::test]
 async fn ae_084_what_an_inbox_delivers_verifies_and_is_canonical() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let offer = deal.verified().await;
     let raw = world

@@ -91,8 +91,7 @@ async fn ae_098_a_message_at_the_deadline_itself_is_in_time() {
 
 #[tokio::test]
 async fn a_jump_of_the_clock_makes_it_unready_until_it_is_settled() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let ping = || a.say(&world, b.did, "x811.test/ping", json!({})).json;
     let before = ping();
     world

@@ -102,6 +102,16 @@ impl World {
         World::start_with(|_| {}).await
     }
 
+    /// The same, with so many agents registered.
+    pub(crate) async fn peopled<const COUNT: usize>() -> (World, [Agent; COUNT]) {
+        let world = World::start().await;
+        let mut agents = Vec::new();
+        for _ in 0..COUNT {
+            agents.push(world.agent().await);
+        }
+        (world, agents.try_into().ok().unwrap())
+    }
+
     /// A ledger that has seen one block, of the moment when it began. No other comes, unless the
     /// configuration names another endpoint.
     pub(crate) async fn start_with(change: impl FnOnce(&mut ServerConfig)) -> World {

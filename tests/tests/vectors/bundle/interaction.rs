@@ -5,7 +5,7 @@ use x811_eventlog::Hash;
 use x811_protocol::key::SecretKey;
 
 use super::lines::{Lines, checkpoint, resigned, resigned_as};
-use super::whole_log::Changed;
+use crate::Named;
 use crate::keys::{checkpoint_key, receipt_key};
 
 /// Positions of its OFFER and its REJECT.
@@ -14,7 +14,7 @@ const REJECT: u64 = 7;
 /// Records under the checkpoint.
 const SIZE: u64 = 8;
 
-pub(super) fn files() -> Changed {
+pub(super) fn files() -> Named {
     let good = Lines::of("rejected");
     let mut files = records(&good);
     files.extend(paths(&good));
@@ -26,7 +26,7 @@ pub(super) fn files() -> Changed {
 }
 
 /// Of a negotiation alone, and of the interaction that it opened, which brings it.
-fn of_a_contract() -> Changed {
+fn of_a_contract() -> Named {
     let negotiation = Lines::of("negotiation-v3-r2");
     let engaged = Lines::of("contract-v3-r2");
     let of = |file: &Lines, text: &str| {
@@ -34,39 +34,35 @@ fn of_a_contract() -> Changed {
         let mut places = places.filter(|(_, line)| line.contains(text));
         places.next().unwrap().0
     };
-    let changed = |file: &Lines, old: &str, new: &str| {
+    let changed = |name, file: &Lines, old: &str, new: &str| {
         let at = of(file, old);
-        file.with(|file| file.0[at] = file.0[at].replacen(old, new, 1))
+        file.but(name, |file| file.0[at] = file.0[at].replacen(old, new, 1))
     };
-    let without = |file: &Lines, text: &str| {
+    let without = |name, file: &Lines, text: &str| {
         let at = of(file, text);
-        file.with(|file| drop(file.0.remove(at)))
+        file.but(name, |file| drop(file.0.remove(at)))
     };
     let engagement = "\"type\":\"engaged\"";
     vec![
-        (
+        changed(
             "negotiation-amount-changed",
-            changed(&negotiation, "\"2.05\"", "\"2.06\""),
+            &negotiation,
+            "\"2.05\"",
+            "\"2.06\"",
         ),
-        (
-            "negotiation-engagement-dropped",
-            without(&negotiation, engagement),
-        ),
-        ("contract-engagement-dropped", without(&engaged, engagement)),
-        (
-            "contract-amount-changed",
-            changed(&engaged, "\"2.05\"", "\"2.06\""),
-        ),
+        without("negotiation-engagement-dropped", &negotiation, engagement),
+        without("contract-engagement-dropped", &engaged, engagement),
+        changed("contract-amount-changed", &engaged, "\"2.05\"", "\"2.06\""),
     ]
 }
 
 /// What the checkpoint key says in a bundle of version 3.
-fn of_version_3() -> Changed {
+fn of_version_3() -> Named {
     let good = Lines::of("rejected-v3");
     let (keys, end) = (good.find("k "), good.find("e "));
     let own = end + 2;
-    let of_end = |change: &dyn Fn(&mut Value), key: &SecretKey| {
-        good.with(|file| {
+    let of_end = |name, change: &dyn Fn(&mut Value), key: &SecretKey| {
+        good.but(name, |file| {
             file.edit(own, "e ", |end| {
                 change(end);
                 resigned_as("x811 stream end v2\n", end, key);
@@ -75,174 +71,114 @@ fn of_version_3() -> Changed {
     };
     let none = |_: &mut Value| ();
     vec![
-        (
-            "three-keys-dropped",
-            good.with(|file| drop(file.0.remove(keys))),
-        ),
-        (
-            "three-keys-behind-records",
-            good.with(|file| {
-                let line = file.0.remove(keys);
-                file.0.insert(end - 1, line);
-            }),
-        ),
-        (
-            "three-keys-by-the-receipt-key",
-            good.with(|file| {
-                file.edit(keys, "k ", |keys| {
-                    resigned_as("x811 keys v1\n", keys, &receipt_key());
-                });
-            }),
-        ),
-        (
-            "three-keys-with-another-rotation",
-            good.with(|file| {
-                file.edit(keys, "k ", |keys| {
-                    let new = keys["keys"]["receipt"].clone();
-                    let old = SecretKey::from_seed([2; 32]).public().to_string();
-                    let rotation =
-                        json!({"new": new, "old": old, "position": 3, "role": "receipt"});
-                    keys["rotations"] = json!([rotation]);
-                    resigned_as("x811 keys v1\n", keys, &checkpoint_key());
-                });
-            }),
-        ),
-        (
-            "three-end-by-the-receipt-key",
-            of_end(&none, &receipt_key()),
-        ),
-        (
+        good.but("three-keys-dropped", |file| drop(file.0.remove(keys))),
+        good.but("three-keys-behind-records", |file| {
+            let line = file.0.remove(keys);
+            file.0.insert(end - 1, line);
+        }),
+        good.but("three-keys-by-the-receipt-key", |file| {
+            file.edit(keys, "k ", |keys| {
+                resigned_as("x811 keys v1\n", keys, &receipt_key());
+            });
+        }),
+        good.but("three-keys-with-another-rotation", |file| {
+            file.edit(keys, "k ", |keys| {
+                let new = keys["keys"]["receipt"].clone();
+                let old = SecretKey::from_seed([2; 32]).public().to_string();
+                let rotation = json!({"new": new, "old": old, "position": 3, "role": "receipt"});
+                keys["rotations"] = json!([rotation]);
+                resigned_as("x811 keys v1\n", keys, &checkpoint_key());
+            });
+        }),
+        of_end("three-end-by-the-receipt-key", &none, &receipt_key()),
+        of_end(
             "three-standing-by-the-ledger",
-            of_end(&|end| end["standing"] = "paid".into(), &checkpoint_key()),
+            &|end| end["standing"] = "paid".into(),
+            &checkpoint_key(),
         ),
-        (
+        of_end(
             "three-without-standing",
-            of_end(
-                &|end| drop(end.as_object_mut().unwrap().remove("standing")),
-                &checkpoint_key(),
-            ),
+            &|end| drop(end.as_object_mut().unwrap().remove("standing")),
+            &checkpoint_key(),
         ),
-        (
-            "three-as-version-2",
-            good.with(|file| {
-                file.edit(0, "", |header| header["x811_export"] = 2.into());
-                file.0.remove(keys);
-                for at in end - 1..file.0.len() - 1 {
-                    file.edit(at, "e ", |end| {
-                        end.as_object_mut().unwrap().remove("standing");
-                        resigned(end, &receipt_key());
-                    });
-                }
-            }),
-        ),
+        good.but("three-as-version-2", |file| {
+            file.edit(0, "", |header| header["x811_export"] = 2.into());
+            file.0.remove(keys);
+            for at in end - 1..file.0.len() - 1 {
+                file.edit(at, "e ", |end| {
+                    end.as_object_mut().unwrap().remove("standing");
+                    resigned(end, &receipt_key());
+                });
+            }
+        }),
     ]
 }
 
-fn records(good: &Lines) -> Changed {
+fn records(good: &Lines) -> Named {
     let offer = good.record(OFFER).start;
     let other = Lines::of("open");
     let (_, foreign) = other.first_of_interaction();
     vec![
-        (
-            "one-record-dropped",
-            good.with(|file| drop(file.drop_record(OFFER))),
-        ),
-        (
-            "one-last-record-dropped",
-            good.with(|file| drop(file.drop_record(REJECT))),
-        ),
-        (
-            "one-record-duplicated",
-            good.with(|file| {
-                let lines = file.0[file.record(OFFER)].to_vec();
-                file.insert(REJECT, lines);
-            }),
-        ),
-        (
-            "one-records-swapped",
-            good.with(|file| {
-                let lines = file.drop_record(REJECT);
-                file.insert(OFFER, lines);
-            }),
-        ),
-        (
-            "one-record-of-another-interaction",
-            good.with(|file| file.insert(OFFER, foreign)),
-        ),
-        (
-            "one-leaf-changed",
-            good.with(|file| {
-                file.replace(offer, "\"estimated_time_s\":10", "\"estimated_time_s\":11")
-            }),
-        ),
-        (
-            "one-body-changed",
-            good.with(|file| file.replace(offer + 1, "\"price\":\"1\"", "\"price\":\"2\"")),
-        ),
-        (
-            "one-body-dropped",
-            good.with(|file| drop(file.0.remove(offer + 1))),
-        ),
-        (
-            "one-scope-changed",
-            good.with(|file| {
-                let (id, _) = other.first_of_interaction();
-                file.edit(0, "", |header| header["scope"]["interaction"] = id.into());
-            }),
-        ),
-        (
-            "one-no-scope",
-            good.with(|file| file.edit(0, "", |header| header["scope"] = "log".into())),
-        ),
+        good.but("one-record-dropped", |file| drop(file.drop_record(OFFER))),
+        good.but("one-last-record-dropped", |file| {
+            drop(file.drop_record(REJECT))
+        }),
+        good.but("one-record-duplicated", |file| {
+            let lines = file.0[file.record(OFFER)].to_vec();
+            file.insert(REJECT, lines);
+        }),
+        good.but("one-records-swapped", |file| {
+            let lines = file.drop_record(REJECT);
+            file.insert(OFFER, lines);
+        }),
+        good.but("one-record-of-another-interaction", |file| {
+            file.insert(OFFER, foreign)
+        }),
+        good.but("one-leaf-changed", |file| {
+            file.replace(offer, "\"estimated_time_s\":10", "\"estimated_time_s\":11")
+        }),
+        good.but("one-body-changed", |file| {
+            file.replace(offer + 1, "\"price\":\"1\"", "\"price\":\"2\"")
+        }),
+        good.but("one-body-dropped", |file| drop(file.0.remove(offer + 1))),
+        good.but("one-scope-changed", |file| {
+            let (id, _) = other.first_of_interaction();
+            file.edit(0, "", |header| header["scope"]["interaction"] = id.into());
+        }),
+        good.but("one-no-scope", |file| {
+            file.edit(0, "", |header| header["scope"] = "log".into())
+        }),
     ]
 }
 
-fn paths(good: &Lines) -> Changed {
+fn paths(good: &Lines) -> Named {
     let path = good.record(OFFER).end - 1;
     vec![
-        (
-            "one-path-changed",
-            good.with(|file| file.edit(path, "p ", |hashes| hashes[1] = "00".repeat(32).into())),
-        ),
-        (
-            "one-path-cut",
-            good.with(|file| {
-                file.edit(path, "p ", |hashes| {
-                    drop(hashes.as_array_mut().unwrap().pop())
-                });
-            }),
-        ),
-        (
-            "one-path-dropped",
-            good.with(|file| drop(file.0.remove(path))),
-        ),
-        (
-            "one-paths-swapped",
-            good.with(|file| file.0.swap(path, path + 3)),
-        ),
-        (
-            "one-checkpoint-dropped",
-            good.with(|file| drop(file.0.remove(1))),
-        ),
-        (
-            "one-checkpoint-of-another-key",
-            good.with(|file| {
-                let key = SecretKey::from_seed([2; 32]);
-                file.0[1] = checkpoint(&key, SIZE, file.covered().1);
-            }),
-        ),
-        (
-            "one-checkpoint-over-other-records",
-            good.with(|file| file.0[1] = checkpoint(&checkpoint_key(), SIZE, Hash::of_leaf(b""))),
-        ),
-        (
-            "one-checkpoint-signature-changed",
-            good.with(|file| file.flip(1, "x811 SKQPE")),
-        ),
+        good.but("one-path-changed", |file| {
+            file.edit(path, "p ", |hashes| hashes[1] = "00".repeat(32).into())
+        }),
+        good.but("one-path-cut", |file| {
+            file.edit(path, "p ", |hashes| {
+                drop(hashes.as_array_mut().unwrap().pop())
+            });
+        }),
+        good.but("one-path-dropped", |file| drop(file.0.remove(path))),
+        good.but("one-paths-swapped", |file| file.0.swap(path, path + 3)),
+        good.but("one-checkpoint-dropped", |file| drop(file.0.remove(1))),
+        good.but("one-checkpoint-of-another-key", |file| {
+            let key = SecretKey::from_seed([2; 32]);
+            file.0[1] = checkpoint(&key, SIZE, file.covered().1);
+        }),
+        good.but("one-checkpoint-over-other-records", |file| {
+            file.0[1] = checkpoint(&checkpoint_key(), SIZE, Hash::of_leaf(b""))
+        }),
+        good.but("one-checkpoint-signature-changed", |file| {
+            file.flip(1, "x811 SKQPE")
+        }),
     ]
 }
 
-fn ends(good: &Lines) -> Changed {
+fn ends(good: &Lines) -> Named {
     let end = good.find("e ");
     let of_interaction = end + 2;
     let network = end + 4;
@@ -262,53 +198,36 @@ fn ends(good: &Lines) -> Changed {
         });
     };
     vec![
-        (
-            "one-end-dropped",
-            good.with(|file| drop(file.0.remove(network))),
-        ),
-        (
-            "one-end-of-another-key",
-            good.with(|file| earlier(file, &SecretKey::from_seed([2; 32]))),
-        ),
-        (
-            "one-end-moved-by-the-ledger",
-            good.with(|file| earlier(file, &receipt_key())),
-        ),
-        (
-            "one-end-of-a-smaller-tree",
-            good.with(|file| {
-                file.edit(network, "e ", |end| {
-                    end["tree_size"] = 7.into();
-                    resigned(end, &receipt_key());
-                });
-            }),
-        ),
-        (
-            "one-ends-swapped",
-            good.with(|file| file.0.swap(end, end + 1)),
-        ),
-        (
-            "one-trailer-records-changed",
-            good.with(|file| file.edit(last, "", |trailer| trailer["records"] = 8.into())),
-        ),
-        (
-            "one-trailer-root-changed",
-            good.with(|file| {
-                file.edit(last, "", |trailer| trailer["root"] = "00".repeat(32).into());
-            }),
-        ),
-        (
-            "one-cut-behind-records",
-            good.with(|file| file.0.truncate(end)),
-        ),
+        good.but("one-end-dropped", |file| drop(file.0.remove(network))),
+        good.but("one-end-of-another-key", |file| {
+            earlier(file, &SecretKey::from_seed([2; 32]))
+        }),
+        good.but("one-end-moved-by-the-ledger", |file| {
+            earlier(file, &receipt_key())
+        }),
+        good.but("one-end-of-a-smaller-tree", |file| {
+            file.edit(network, "e ", |end| {
+                end["tree_size"] = 7.into();
+                resigned(end, &receipt_key());
+            });
+        }),
+        good.but("one-ends-swapped", |file| file.0.swap(end, end + 1)),
+        good.but("one-trailer-records-changed", |file| {
+            file.edit(last, "", |trailer| trailer["records"] = 8.into())
+        }),
+        good.but("one-trailer-root-changed", |file| {
+            file.edit(last, "", |trailer| trailer["root"] = "00".repeat(32).into());
+        }),
+        good.but("one-cut-behind-records", |file| file.0.truncate(end)),
     ]
 }
 
 /// In place of a body that was erased stands another.
-fn erasures() -> Changed {
+fn erasures() -> Named {
     let good = Lines::of("erased-bodies");
     let body = good.0.iter().find(|line| line.starts_with("b ")).unwrap();
     let request = good.record(4).start;
-    let put_back = good.with(|file| file.0.insert(request + 1, body.clone()));
-    vec![("one-other-body-for-an-erased-one", put_back)]
+    vec![good.but("one-other-body-for-an-erased-one", |file| {
+        file.0.insert(request + 1, body.clone());
+    })]
 }

@@ -30,11 +30,15 @@ impl Lines {
             .collect()
     }
 
-    /// The same, changed.
-    pub(super) fn with(&self, change: impl FnOnce(&mut Lines)) -> Vec<u8> {
+    /// The same, changed, under that name.
+    pub(super) fn but(
+        &self,
+        name: &'static str,
+        change: impl FnOnce(&mut Lines),
+    ) -> (&'static str, Vec<u8>) {
         let mut changed = self.clone();
         change(&mut changed);
-        changed.to_bytes()
+        (name, changed.to_bytes())
     }
 
     /// Place of the first line that begins so.

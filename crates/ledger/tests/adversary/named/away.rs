@@ -3,8 +3,6 @@
 //! a remark where a decision or a message rests on one.
 
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
-use x811_ledger::audit::Outcome;
 use x811_protocol::facts::ConsensusVerb as Verb;
 use x811_protocol::parameters::Rounds;
 
@@ -15,15 +13,13 @@ use crate::council::{Council, running};
 use crate::deal::Deal;
 use crate::ledgerbox::Ledgerbox;
 use crate::log::Written;
-use crate::rarer::quiet;
-use crate::single::written_by;
 
 /// How long votes are taken.
 const LIFE_MS: u64 = 10_000;
 
 /// Silence is consent, and nobody objects.
-async fn consented() -> Ledgerbox {
-    let mut ledgerbox = running(Rounds {
+async fn honest() -> Story {
+    let ledgerbox = running(Rounds {
         execution_ms: 4_000,
         ..Rounds::DEFAULT
     })
@@ -39,14 +35,7 @@ async fn consented() -> Ledgerbox {
         council.say(&ledgerbox, from, Verb::Vote, said).await;
     }
     ledgerbox.watch_ms(LIFE_MS + 8_000).await;
-    quiet(&mut ledgerbox).await;
-    ledgerbox
-}
-
-async fn honest() -> Story {
-    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
-    let write = || async { Story::of(written_by(&consented().await).await) };
-    WRITTEN.get_or_init(write).await.clone()
+    Story::at_rest(ledgerbox).await
 }
 
 fn lapse(story: &Story, window: &str) -> u64 {
@@ -101,8 +90,7 @@ async fn lc_9_a_moment_of_downtime_aborts_a_consent_is_the_ledgers_word() {
         .say(notice, "outcome", json!("abort"))
         .say(notice, "tally", tally);
     sign_again(&mut story, notice, decided);
-    let report = story.report();
-    assert_eq!(report.verdict, Outcome::Clean, "{:#?}", report.findings);
+    let report = story.is_clean();
     assert_eq!(report.downtimes.total_ms, 1_500);
     let position = story.position(decided);
     assert!(report.remarks.iter().any(|it| it.position == position));
@@ -117,7 +105,7 @@ async fn lc_9_a_breach_is_hidden_behind_a_downtime_is_the_ledgers_word() {
     let result_ms = ledgerbox.parameters.windows.result_ms;
     ledgerbox.advance_ms(result_ms.max(60_000) + 10_000).await;
     ledgerbox.provider().await;
-    let mut story = Story::of(written_by(&ledgerbox).await);
+    let mut story = Story::written_by(&ledgerbox).await;
     assert_eq!(story.report().findings, []);
     let (over, breach) = (lapse(&story, "result"), story.events("breach_recorded")[0]);
     let accept = story.messages("x811/accept")[0];
@@ -129,8 +117,7 @@ async fn lc_9_a_breach_is_hidden_behind_a_downtime_is_the_ledgers_word() {
     let gap_ms = story.time(next) - story.time(accept);
     story.without(gone);
     resumed(&mut story, next, gap_ms);
-    let report = story.report();
-    assert_eq!(report.verdict, Outcome::Clean, "{:#?}", report.findings);
+    let report = story.is_clean();
     assert_eq!(report.downtimes.total_ms, gap_ms);
 }
 
@@ -150,7 +137,7 @@ async fn lc_9_what_was_said_in_the_time_away_is_recorded_behind_it_is_the_ledger
     ledgerbox.advance_ms(GAP_MS).await;
     let accept = deal.accept(&ledgerbox);
     ledgerbox.accept(&accept).await;
-    let mut story = Story::of(written_by(&ledgerbox).await);
+    let mut story = Story::written_by(&ledgerbox).await;
     let honest = story.report();
     assert_eq!((honest.findings, honest.remarks), (vec![], vec![]));
     let [request, offer] = ["x811/request", "x811/offer"].map(|message| story.messages(message)[0]);
@@ -168,8 +155,7 @@ async fn lc_9_what_was_said_in_the_time_away_is_recorded_behind_it_is_the_ledger
         .at(request, at_ms)
         .at(offer, at_ms);
     resumed(&mut story, request, GAP_MS);
-    let report = story.report();
-    assert_eq!(report.verdict, Outcome::Clean, "{:#?}", report.findings);
+    let report = story.is_clean();
     let remarks: Vec<u64> = report.remarks.iter().map(|it| it.position).collect();
     assert_eq!(remarks, [story.position(offer)]);
 }

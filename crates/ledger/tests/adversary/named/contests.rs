@@ -3,19 +3,16 @@
 //! the block that draws or the height of it, and by letting a draw pass.
 
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 use x811_protocol::digest::Digest;
 use x811_protocol::facts::ConsensusVerb as Verb;
 use x811_protocol::id::RoundId;
 use x811_protocol::observation::Observation;
 use x811_protocol::parameters::{CycleRule, Rounds};
 
-use super::{Story, found};
+use super::{Story, Told, hold};
 use crate::base::{BASE, Base};
 use crate::council::{Council, running};
 use crate::ledgerbox::Ledgerbox;
-use crate::rarer::quiet;
-use crate::single::written_by;
 
 /// How long votes are taken.
 const LIFE_MS: u64 = 120_000;
@@ -51,8 +48,8 @@ async fn all_approve(ledgerbox: &Ledgerbox, council: &mut Council, of: Named) {
 }
 
 /// The first is accepted and waits for the second, which is accepted and supersedes it.
-async fn rivals() -> Ledgerbox {
-    let mut ledgerbox = running(Rounds {
+async fn superseded() -> Story {
+    let ledgerbox = running(Rounds {
         execution_ms: 4_000,
         ..Rounds::DEFAULT
     })
@@ -64,13 +61,12 @@ async fn rivals() -> Ledgerbox {
     ledgerbox.watch_ms(2_000).await;
     all_approve(&ledgerbox, &mut council, high).await;
     ledgerbox.watch_ms(8_000).await;
-    quiet(&mut ledgerbox).await;
-    ledgerbox
+    Story::at_rest(ledgerbox).await
 }
 
 /// Two that block each other, and a block that draws, or none in time.
-async fn cycle(draw_ms: u64) -> Ledgerbox {
-    let mut ledgerbox = running(Rounds {
+async fn cycle(draw_ms: u64) -> Story {
+    let ledgerbox = running(Rounds {
         cycle: CycleRule::Random,
         cycle_network: Some(BASE.to_owned()),
         draw_ms,
@@ -103,26 +99,15 @@ async fn cycle(draw_ms: u64) -> Ledgerbox {
         .observe(Observation::Header { network, block })
         .await;
     ledgerbox.watch_ms(LIFE_MS + 5_000).await;
-    quiet(&mut ledgerbox).await;
-    ledgerbox
-}
-
-async fn superseded() -> Story {
-    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
-    let write = || async { Story::of(written_by(&rivals().await).await) };
-    WRITTEN.get_or_init(write).await.clone()
+    Story::at_rest(ledgerbox).await
 }
 
 pub(super) async fn drawn() -> Story {
-    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
-    let write = || async { Story::of(written_by(&cycle(3_600_000).await).await) };
-    WRITTEN.get_or_init(write).await.clone()
+    cycle(3_600_000).await
 }
 
 async fn passed() -> Story {
-    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
-    let write = || async { Story::of(written_by(&cycle(20_000).await).await) };
-    WRITTEN.get_or_init(write).await.clone()
+    cycle(20_000).await
 }
 
 fn lapse(story: &Story, window: &str) -> u64 {
@@ -156,169 +141,144 @@ async fn cx_26_the_honest_logs_of_rivals_and_cycles_hold() {
     }
 }
 
-/// The rival that it likes better is not held, and accepted.
-#[tokio::test]
-async fn cx_26_a_held_round_is_accepted_at_once() {
-    let mut story = superseded().await;
-    let (hold, low) = (lapse(&story, "hold"), decision(&story, 1));
-    let next = story.messages(Verb::Vote.as_str())[3];
-    story
-        .set(low, "/outcome", json!("commit"))
-        .set(low, "/reason", json!("accepted"));
-    story.unset(low, "/winner").moved(low, next).without([hold]);
-    found!(story);
-}
+const OF_RIVALS: &[Told] = &[
+    // The rival that it likes better is not held, and accepted.
+    ("cx_26_a_held_round_is_accepted_at_once", |story| {
+        let (hold, low) = (lapse(story, "hold"), decision(story, 1));
+        let next = story.messages(Verb::Vote.as_str())[3];
+        story
+            .set(low, "/outcome", json!("commit"))
+            .set(low, "/reason", json!("accepted"));
+        story.unset(low, "/winner").moved(low, next).without([hold]);
+    }),
+    ("cx_26_a_superseded_round_is_accepted", |story| {
+        let low = decision(story, 1);
+        story
+            .set(low, "/outcome", json!("commit"))
+            .set(low, "/reason", json!("accepted"));
+        story.unset(low, "/winner");
+    }),
+    ("cx_26_a_superseded_round_names_no_winner", |story| {
+        let low = decision(story, 1);
+        story.unset(low, "/winner");
+    }),
+    ("cx_26_a_superseded_round_names_another_winner", |story| {
+        let (low, proposal) = (
+            decision(story, 1),
+            story.messages(Verb::Propose.as_str())[0],
+        );
+        let other = story.get(proposal, "/facts/proposal_id");
+        story.set(low, "/winner", other);
+    }),
+    ("cx_26_a_round_is_held_without_an_end", |story| {
+        let (hold, low) = (lapse(story, "hold"), decision(story, 1));
+        story.without([hold, low]);
+    }),
+    // It is let go before its rival is decided, and accepted.
+    ("cx_26_a_round_is_held_too_short_a_time", |story| {
+        let (hold, low) = (lapse(story, "hold"), decision(story, 1));
+        let next = story.messages(Verb::Vote.as_str())[3];
+        let at = story.time(next);
+        story
+            .set(low, "/outcome", json!("commit"))
+            .set(low, "/reason", json!("accepted"));
+        story.unset(low, "/winner");
+        story
+            .moved(hold, next)
+            .moved(low, next)
+            .at(hold, at)
+            .at(low, at);
+    }),
+    // The rival is no rival where it is accepted by others.
+    ("cx_26_the_winner_is_decided_as_superseded_too", |story| {
+        let high = decision(story, 0);
+        let other = story.get(
+            story.messages(Verb::Propose.as_str())[0],
+            "/facts/proposal_id",
+        );
+        story
+            .set(high, "/outcome", json!("abort"))
+            .set(high, "/reason", json!("superseded"));
+        story.set(high, "/winner", other);
+    }),
+];
 
 #[tokio::test]
-async fn cx_26_a_superseded_round_is_accepted() {
-    let mut story = superseded().await;
-    let low = decision(&story, 1);
-    story
-        .set(low, "/outcome", json!("commit"))
-        .set(low, "/reason", json!("accepted"));
-    story.unset(low, "/winner");
-    found!(story);
+async fn cx_26_no_story_of_rivals_holds() {
+    hold(&superseded().await, OF_RIVALS);
 }
 
-#[tokio::test]
-async fn cx_26_a_superseded_round_names_no_winner_or_another() {
-    let mut story = superseded().await;
-    let low = decision(&story, 1);
-    story.unset(low, "/winner");
-    found!(story);
-    let mut story = superseded().await;
-    let other = story.get(
-        story.messages(Verb::Propose.as_str())[0],
-        "/facts/proposal_id",
-    );
-    story.set(low, "/winner", other);
-    found!(story);
-}
+const OF_A_DRAW: &[Told] = &[
+    ("cc_061_the_block_is_said_to_draw_the_other_one", |story| {
+        let draw = story.events("cycle_drawn")[0];
+        let winner = story.get(draw, "/winner");
+        let rounds = story.get(draw, "/rounds");
+        let other = rounds.as_array().unwrap().iter().find(|it| **it != winner);
+        story.set(draw, "/winner", other.unwrap().clone());
+    }),
+    // A block that was there when the cycle was closed, so that its hash was known.
+    ("cc_061_the_block_was_known_before", |story| {
+        let (draw, closes) = (story.events("cycle_drawn")[0], closing(story));
+        let at_s = story.time(closes) / 1_000;
+        story.set(draw, "/block/timestamp_s", json!(at_s - 10));
+    }),
+    // Only one of the two is said to be open, and stays.
+    ("cc_061_a_round_is_left_out_of_the_draw", |story| {
+        let draw = story.events("cycle_drawn")[0];
+        let winner = story.get(draw, "/winner");
+        story.set(draw, "/rounds", json!([winner]));
+    }),
+    ("cc_061_the_loser_goes_on", |story| {
+        let loser = decision(story, 0);
+        story.without([loser]);
+    }),
+    ("cc_061_the_loser_is_decided_by_another_block", |story| {
+        let loser = decision(story, 0);
+        let mut other = story.get(loser, "/seed").as_str().unwrap().to_owned();
+        let last = if other.ends_with('0') { '1' } else { '0' };
+        other.pop();
+        other.push(last);
+        story.set(loser, "/seed", json!(other));
+    }),
+];
 
 #[tokio::test]
-async fn cx_26_a_round_is_held_without_an_end() {
-    let mut story = superseded().await;
-    let (hold, low) = (lapse(&story, "hold"), decision(&story, 1));
-    story.without([hold, low]);
-    found!(story);
-}
-
-/// It is let go before its rival is decided, and accepted.
-#[tokio::test]
-async fn cx_26_a_round_is_held_too_short_a_time() {
-    let mut story = superseded().await;
-    let (hold, low) = (lapse(&story, "hold"), decision(&story, 1));
-    let next = story.messages(Verb::Vote.as_str())[3];
-    let at = story.time(next);
-    story
-        .set(low, "/outcome", json!("commit"))
-        .set(low, "/reason", json!("accepted"));
-    story.unset(low, "/winner");
-    story
-        .moved(hold, next)
-        .moved(low, next)
-        .at(hold, at)
-        .at(low, at);
-    found!(story);
-}
-
-/// The rival is no rival where it is accepted by others.
-#[tokio::test]
-async fn cx_26_the_winner_is_decided_as_superseded_too() {
-    let mut story = superseded().await;
-    let high = decision(&story, 0);
-    let other = story.get(
-        story.messages(Verb::Propose.as_str())[0],
-        "/facts/proposal_id",
-    );
-    story
-        .set(high, "/outcome", json!("abort"))
-        .set(high, "/reason", json!("superseded"));
-    story.set(high, "/winner", other);
-    found!(story);
-}
-
-#[tokio::test]
-async fn cc_061_the_block_is_said_to_draw_the_other_one() {
-    let mut story = drawn().await;
-    let draw = story.events("cycle_drawn")[0];
-    let winner = story.get(draw, "/winner");
-    let rounds = story.get(draw, "/rounds");
-    let other = rounds.as_array().unwrap().iter().find(|it| **it != winner);
-    story.set(draw, "/winner", other.unwrap().clone());
-    found!(story);
+async fn cc_061_no_story_of_a_draw_holds() {
+    hold(&drawn().await, OF_A_DRAW);
 }
 
 /// A block that draws better, at another height.
 #[tokio::test]
 async fn cc_061_another_block_draws() {
+    let honest = drawn().await;
     for by in [-1, 1] {
-        let mut story = drawn().await;
+        let mut story = honest.clone();
         let draw = story.events("cycle_drawn")[0];
         let height = story.get(draw, "/block/number").as_i64().unwrap();
         story.set(draw, "/block/number", json!(height + by));
-        found!(story);
+        story.is_found();
     }
 }
 
-/// A block that was there when the cycle was closed, so that its hash was known.
-#[tokio::test]
-async fn cc_061_the_block_was_known_before() {
-    let mut story = drawn().await;
-    let (draw, closes) = (story.events("cycle_drawn")[0], closing(&story));
-    let at_s = story.time(closes) / 1_000;
-    story.set(draw, "/block/timestamp_s", json!(at_s - 10));
-    found!(story);
-}
-
-/// Only one of the two is said to be open, and stays.
-#[tokio::test]
-async fn cc_061_a_round_is_left_out_of_the_draw() {
-    let mut story = drawn().await;
-    let draw = story.events("cycle_drawn")[0];
-    let winner = story.get(draw, "/winner");
-    story.set(draw, "/rounds", json!([winner]));
-    found!(story);
-}
-
-/// The oldest suits the operator: no block is named where one has to be.
-#[tokio::test]
-async fn cc_061_the_vote_names_no_block() {
-    let mut story = passed().await;
-    let closes = closing(&story);
-    let _ = story.get(closes, "/derived/seed");
-    story.unset(closes, "/derived/seed");
-    found!(story);
-}
+const OF_A_DRAW_THAT_PASSED: &[Told] = &[
+    // The oldest suits the operator: no block is named where one has to be.
+    ("cc_061_the_vote_names_no_block", |story| {
+        let closes = closing(story);
+        let _ = story.get(closes, "/derived/seed");
+        story.unset(closes, "/derived/seed");
+    }),
+    ("cc_061_a_draw_is_never_let_pass", |story| {
+        let passes = lapse(story, "draw");
+        story.without([passes]);
+    }),
+    ("cc_061_a_draw_is_let_pass_early", |story| {
+        let (passes, loser) = (lapse(story, "draw"), decision(story, 0));
+        let early = story.time(closing(story)) + 5_000;
+        story.at(passes, early).at(loser, early);
+    }),
+];
 
 #[tokio::test]
-async fn cc_061_the_loser_goes_on() {
-    let mut story = drawn().await;
-    let loser = decision(&story, 0);
-    story.without([loser]);
-    found!(story);
-}
-
-#[tokio::test]
-async fn cc_061_the_loser_is_decided_by_another_block() {
-    let mut story = drawn().await;
-    let loser = decision(&story, 0);
-    let mut other = story.get(loser, "/seed").as_str().unwrap().to_owned();
-    let last = if other.ends_with('0') { '1' } else { '0' };
-    other.pop();
-    other.push(last);
-    story.set(loser, "/seed", json!(other));
-    found!(story);
-}
-
-#[tokio::test]
-async fn cc_061_a_draw_is_let_pass_early_or_never() {
-    let mut story = passed().await;
-    let passes = lapse(&story, "draw");
-    story.without([passes]);
-    found!(story);
-    let mut story = passed().await;
-    let (loser, early) = (decision(&story, 0), story.time(closing(&story)) + 5_000);
-    story.at(passes, early).at(loser, early);
-    found!(story);
+async fn cc_061_no_story_of_a_draw_that_passed_holds() {
+    hold(&passed().await, OF_A_DRAW_THAT_PASSED);
 }

@@ -1,17 +1,13 @@
 //! Negotiations: what was agreed on, what it opened, and what lapsed (contract.md).
 
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 use x811_protocol::facts::NegotiationVerb;
 use x811_protocol::parameters::Contracts;
 
-use super::{Story, found};
+use super::{Story, Told, hold};
 use crate::deal::Deal;
-use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::party::Account;
-use crate::rarer::quiet;
-use crate::single::written_by;
-use crate::talks::{LIFE_MS, Talks};
+use crate::talks::{LIFE_MS, Talks, talking};
 
 /// How long an agreed contract waits for its REQUEST.
 const ENGAGEMENT_MS: u64 = 20_000;
@@ -21,13 +17,12 @@ const COUNTER: &str = "x811.negotiation/counter";
 const ACCEPT: &str = "x811.negotiation/accept";
 
 /// Three negotiations: agreed and engaged, agreed and not engaged, and countered once.
-async fn negotiated() -> Ledgerbox {
-    let mut parameters = parameters();
-    parameters.contracts = Some(Contracts {
+async fn honest() -> Story {
+    let ledgerbox = talking(Contracts {
         engagement_ms: ENGAGEMENT_MS,
         ..Contracts::DEFAULT
-    });
-    let mut ledgerbox = Ledgerbox::with(parameters).await;
+    })
+    .await;
     let mut engaged = Talks::new(&ledgerbox).await;
     engaged.agree(&ledgerbox).await;
     let (payer, payee) = (engaged.payer.clone(), engaged.payee.clone());
@@ -47,14 +42,7 @@ async fn negotiated() -> Ledgerbox {
     ledgerbox.watch_ms(LIFE_MS + 1_000).await;
     assert_eq!(idle.state(&ledgerbox), "accepted");
     assert_eq!(open.state(&ledgerbox), "expired");
-    quiet(&mut ledgerbox).await;
-    ledgerbox
-}
-
-async fn honest() -> Story {
-    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
-    let write = || async { Story::of(written_by(&negotiated().await).await) };
-    WRITTEN.get_or_init(write).await.clone()
+    Story::at_rest(ledgerbox).await
 }
 
 /// The REQUEST that names a contract.
@@ -92,64 +80,120 @@ async fn xn_9_the_first_log_of_negotiations_has_them_all() {
     }
 }
 
-/// The payer may ask once more under the same contract.
-#[tokio::test]
-async fn xn_9_an_engagement_is_left_out() {
-    let mut story = honest().await;
-    let engaged = story.events("engaged")[0];
-    story.without([engaged]);
-    found!(story);
-}
+const STORIES: &[Told] = &[
+    // The payer may ask once more under the same contract.
+    ("xn_9_an_engagement_is_left_out", |story| {
+        let engaged = story.events("engaged")[0];
+        story.without([engaged]);
+    }),
+    ("xn_9_an_engagement_names_another_interaction", |story| {
+        let engaged = story.events("engaged")[0];
+        let other = story.get(story.messages(OFFER)[1], "/envelope/id");
+        story.set(engaged, "/interaction", other);
+    }),
+    ("xn_9_an_engagement_comes_before_its_request", |story| {
+        let engaged = story.events("engaged")[0];
+        story.moved(engaged, request(story));
+    }),
+    // The contract that nobody engaged is said to have been, so that its payer is bound.
+    (
+        "xn_9_a_contract_is_engaged_that_nobody_asked_under",
+        |story| {
+            let idle = lapses(story, "engagement")[0];
+            let engaged = story.record(story.events("engaged")[0]).event.clone();
+            let stream = story.record(idle).stream.clone();
+            let lapse = with_notices(story, idle);
+            story.put(idle, &stream, engaged);
+            story.without(lapse);
+        },
+    ),
+    ("xn_9_a_contract_is_engaged_twice", |story| {
+        let engaged = story.events("engaged")[0];
+        story.again(engaged, story.messages(OFFER)[1]);
+    }),
+    // The price of the interaction is free again.
+    ("xx_6_a_request_forgets_its_contract", |story| {
+        let (request, engaged) = (request(story), story.events("engaged")[0]);
+        story.unset(request, "/derived/contract").without([engaged]);
+    }),
+    // It is held to the contract that lapsed, which has the same parties and terms.
+    ("xx_6_a_request_is_held_to_another_contract", |story| {
+        let idle = story.messages(OFFER)[1];
+        let accept = story.messages(ACCEPT)[1];
+        let request = request(story);
+        let id = story.get(idle, "/envelope/id");
+        story.set(request, "/derived/contract/id", id);
+        story.set(request, "/derived/contract/accept", json!(accept));
+    }),
+    (
+        "xn_9_an_accept_is_left_out_behind_which_there_is_a_request",
+        |story| {
+            let accept = story.messages(ACCEPT)[0];
+            story.without([accept]);
+        },
+    ),
+    (
+        "xn_5_the_last_counter_is_left_out_and_its_accept_is_not",
+        |story| {
+            let counters = story.messages(COUNTER);
+            story.without([counters[1]]);
+        },
+    ),
+    ("xn_5_a_counter_is_put_into_another_negotiation", |story| {
+        let counter = *story.messages(COUNTER).last().unwrap();
+        let stream = story.record(story.messages(OFFER)[1]).stream.clone();
+        story.in_stream(counter, &stream);
+    }),
+    (
+        "xn_5_an_accept_is_hidden_in_mail_and_the_contract_lapses",
+        |story| {
+            let accept = story.messages(ACCEPT)[1];
+            let to = story.get(accept, "/envelope/to");
+            let lapse = with_notices(story, lapses(story, "engagement")[0]);
+            story
+                .in_stream(accept, &format!("mail:{}", to.as_str().unwrap()))
+                .set(accept, "/derived", json!({}))
+                .without(lapse);
+        },
+    ),
+    ("xn_5_a_counter_is_recorded_twice", |story| {
+        let counter = story.messages(COUNTER)[0];
+        story.again(counter, story.messages(COUNTER)[1]);
+    }),
+    // Who lets it lapse is no longer bound by what was agreed.
+    ("xx_3_an_agreed_contract_lapses_early", |story| {
+        let lapse = with_notices(story, lapses(story, "engagement")[0]);
+        let before = story.messages(OFFER)[2];
+        for name in lapse {
+            story.moved(name, before);
+        }
+    }),
+    ("xx_3_a_lapse_is_told_to_nobody", |story| {
+        let lapse = with_notices(story, lapses(story, "contract")[0]);
+        story.without(lapse.into_iter().skip(1));
+    }),
+    ("xx_3_a_lapse_is_of_the_other_window", |story| {
+        let lapse = lapses(story, "contract")[0];
+        story.set(lapse, "/window", json!("engagement"));
+        story.set(lapse, "/code", json!("X811-4020"));
+        for notice in with_notices(story, lapse).into_iter().skip(1) {
+            story.set(notice, "/code", json!("X811-4020"));
+        }
+    }),
+    ("mach_1_negotiations_go_on_where_they_are_off", |story| {
+        let set = story.events("parameters_set")[0];
+        story.unset(set, "/contracts");
+    }),
+];
 
 #[tokio::test]
-async fn xn_9_an_engagement_names_another_interaction() {
-    let mut story = honest().await;
-    let engaged = story.events("engaged")[0];
-    let other = story.get(story.messages(OFFER)[1], "/envelope/id");
-    story.set(engaged, "/interaction", other);
-    found!(story);
-}
-
-#[tokio::test]
-async fn xn_9_an_engagement_comes_before_its_request() {
-    let mut story = honest().await;
-    let engaged = story.events("engaged")[0];
-    story.moved(engaged, request(&story));
-    found!(story);
-}
-
-/// The contract that nobody engaged is said to have been, so that its payer is bound.
-#[tokio::test]
-async fn xn_9_a_contract_is_engaged_that_nobody_asked_under() {
-    let mut story = honest().await;
-    let idle = lapses(&story, "engagement")[0];
-    let engaged = story.record(story.events("engaged")[0]).event.clone();
-    let stream = story.record(idle).stream.clone();
-    let lapse = with_notices(&story, idle);
-    story.put(idle, &stream, engaged);
-    story.without(lapse);
-    found!(story);
-}
-
-#[tokio::test]
-async fn xn_9_a_contract_is_engaged_twice() {
-    let mut story = honest().await;
-    let engaged = story.events("engaged")[0];
-    story.again(engaged, story.messages(OFFER)[1]);
-    found!(story);
-}
-
-/// The price of the interaction is free again.
-#[tokio::test]
-async fn xx_6_a_request_forgets_its_contract() {
-    let mut story = honest().await;
-    let (request, engaged) = (request(&story), story.events("engaged")[0]);
-    story.unset(request, "/derived/contract").without([engaged]);
-    found!(story);
+async fn xn_5_xn_9_xx_3_xx_6_and_mach_1_no_story_of_negotiations_holds() {
+    hold(&honest().await, STORIES);
 }
 
 #[tokio::test]
 async fn xx_6_a_request_is_held_to_another_amount() {
+    let honest = honest().await;
     for (member, value) in [
         ("amount", json!("1024999")),
         ("amount_of", json!("price")),
@@ -157,117 +201,28 @@ async fn xx_6_a_request_is_held_to_another_amount() {
         ("terms_hash", json!("5b".repeat(32))),
         ("deliverables_hash", json!("5b".repeat(32))),
     ] {
-        let mut story = honest().await;
+        let mut story = honest.clone();
         let pointer = format!("/derived/contract/{member}");
         story.set(request(&story), &pointer, value);
-        found!(story);
+        story.is_found();
     }
-}
-
-/// It is held to the contract that lapsed, which has the same parties and terms.
-#[tokio::test]
-async fn xx_6_a_request_is_held_to_another_contract() {
-    let mut story = honest().await;
-    let idle = story.messages(OFFER)[1];
-    let accept = story.messages(ACCEPT)[1];
-    let request = request(&story);
-    let id = story.get(idle, "/envelope/id");
-    story.set(request, "/derived/contract/id", id);
-    story.set(request, "/derived/contract/accept", json!(accept));
-    found!(story);
-}
-
-#[tokio::test]
-async fn xn_9_an_accept_is_left_out_behind_which_there_is_a_request() {
-    let mut story = honest().await;
-    let accept = story.messages(ACCEPT)[0];
-    story.without([accept]);
-    found!(story);
-}
-
-#[tokio::test]
-async fn xn_5_the_last_counter_is_left_out_and_its_accept_is_not() {
-    let mut story = honest().await;
-    let counters = story.messages(COUNTER);
-    story.without([counters[1]]);
-    found!(story);
-}
-
-#[tokio::test]
-async fn xn_5_a_counter_is_put_into_another_negotiation() {
-    let mut story = honest().await;
-    let counter = *story.messages(COUNTER).last().unwrap();
-    let stream = story.record(story.messages(OFFER)[1]).stream.clone();
-    story.in_stream(counter, &stream);
-    found!(story);
-}
-
-#[tokio::test]
-async fn xn_5_an_accept_is_hidden_in_mail_and_the_contract_lapses() {
-    let mut story = honest().await;
-    let accept = story.messages(ACCEPT)[1];
-    let to = story.get(accept, "/envelope/to");
-    let lapse = with_notices(&story, lapses(&story, "engagement")[0]);
-    story
-        .in_stream(accept, &format!("mail:{}", to.as_str().unwrap()))
-        .set(accept, "/derived", json!({}))
-        .without(lapse);
-    found!(story);
-}
-
-#[tokio::test]
-async fn xn_5_a_counter_is_recorded_twice() {
-    let mut story = honest().await;
-    let counter = story.messages(COUNTER)[0];
-    story.again(counter, story.messages(COUNTER)[1]);
-    found!(story);
-}
-
-/// Who lets it lapse is no longer bound by what was agreed.
-#[tokio::test]
-async fn xx_3_an_agreed_contract_lapses_early() {
-    let mut story = honest().await;
-    let lapse = with_notices(&story, lapses(&story, "engagement")[0]);
-    let before = story.messages(OFFER)[2];
-    for name in lapse {
-        story.moved(name, before);
-    }
-    found!(story);
 }
 
 #[tokio::test]
 async fn xx_3_a_negotiation_never_lapses() {
+    let honest = honest().await;
     for window in ["contract", "engagement"] {
-        let mut story = honest().await;
+        let mut story = honest.clone();
         let lapse = with_notices(&story, lapses(&story, window)[0]);
         story.without(lapse);
-        found!(story);
+        story.is_found();
     }
-}
-
-#[tokio::test]
-async fn xx_3_a_lapse_is_told_to_nobody() {
-    let mut story = honest().await;
-    let lapse = with_notices(&story, lapses(&story, "contract")[0]);
-    story.without(lapse.into_iter().skip(1));
-    found!(story);
-}
-
-#[tokio::test]
-async fn xx_3_a_lapse_is_of_the_other_window() {
-    let mut story = honest().await;
-    let lapse = lapses(&story, "contract")[0];
-    story.set(lapse, "/window", json!("engagement"));
-    story.set(lapse, "/code", json!("X811-4020"));
-    for notice in with_notices(&story, lapse).into_iter().skip(1) {
-        story.set(notice, "/code", json!("X811-4020"));
-    }
-    found!(story);
 }
 
 /// Parameters under which what was said could not have been.
 #[tokio::test]
 async fn xx_4_negotiations_were_opened_under_other_limits() {
+    let honest = honest().await;
     let limits: [(&str, Value); 5] = [
         ("/contracts/max_turns", json!(2)),
         ("/contracts/max_life_ms", json!(LIFE_MS - 1)),
@@ -276,17 +231,9 @@ async fn xx_4_negotiations_were_opened_under_other_limits() {
         ("/contracts/open_per_pair", json!(1)),
     ];
     for (pointer, value) in limits {
-        let mut story = honest().await;
+        let mut story = honest.clone();
         let set = story.events("parameters_set")[0];
         story.set(set, pointer, value);
-        found!(story);
+        story.is_found();
     }
-}
-
-#[tokio::test]
-async fn mach_1_negotiations_go_on_where_they_are_off() {
-    let mut story = honest().await;
-    let set = story.events("parameters_set")[0];
-    story.unset(set, "/contracts");
-    found!(story);
 }

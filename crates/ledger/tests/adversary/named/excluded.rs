@@ -4,22 +4,19 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tokio::sync::OnceCell;
 use x811_ledger::audit::Cause;
 use x811_protocol::facts::ConsensusVerb as Verb;
 use x811_protocol::parameters::{Capabilities, Exclusion, Rounds};
 
-use super::{Story, found};
+use super::Story;
 use crate::bargain::Bargain;
 use crate::conduct::{Scene, exclusion_of, lift};
 use crate::council::Council;
 use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::party::Account;
-use crate::rarer::quiet;
-use crate::single::written_by;
 
 /// An agent is excluded, the exclusion is lifted, and it proposes a round that is decided.
-async fn lifted() -> Ledgerbox {
+async fn honest() -> Story {
     let mut parameters = parameters();
     parameters.capabilities = Some(Capabilities {
         exclusion: Some(Exclusion::DEFAULT),
@@ -30,7 +27,7 @@ async fn lifted() -> Ledgerbox {
         ..Rounds::DEFAULT
     }));
     parameters.limits.open_per_pair = 1_000;
-    let mut ledgerbox = Ledgerbox::with(parameters).await;
+    let ledgerbox = Ledgerbox::with(parameters).await;
     let friend = ledgerbox.party();
     let registration = ledgerbox.registration(&friend, &["x811.consensus"], &[]);
     ledgerbox.accept(&registration).await;
@@ -51,14 +48,7 @@ async fn lifted() -> Ledgerbox {
         let said = json!({ "decision": "approve" });
         council.say(&ledgerbox, from, Verb::Vote, said).await;
     }
-    quiet(&mut ledgerbox).await;
-    ledgerbox
-}
-
-async fn honest() -> Story {
-    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
-    let write = || async { Story::of(written_by(&lifted().await).await) };
-    WRITTEN.get_or_init(write).await.clone()
+    Story::at_rest(ledgerbox).await
 }
 
 #[tokio::test]
@@ -82,7 +72,7 @@ async fn cc_113_an_excluded_proposers_round_is_let_in() {
     let refused = refused.expect("the proposal is named");
     assert_eq!(refused.cause, Cause::ReDecisionDiffers);
     assert!(refused.sentence.contains("CCN-3002"), "{refused:?}");
-    found!(story);
+    story.is_found();
 }
 
 /// It is let in before the order comes.
@@ -93,5 +83,5 @@ async fn cc_113_a_round_is_let_in_before_its_proposers_exclusion_is_lifted() {
     let proposed = story.messages(Verb::Propose.as_str())[0];
     let opened = story.events("round_opened")[0];
     story.moved(proposed, order).moved(opened, order);
-    found!(story);
+    story.is_found();
 }

@@ -3,35 +3,24 @@
 //! window moves by that, and the sum of downtimes stays zero (ledger-contract.md sections 1.3 and 1.4).
 
 use serde_json::json;
-use tokio::sync::OnceCell;
-use x811_ledger::audit::Outcome;
 
-use super::{Story, found};
+use super::Story;
 use crate::deal::{Deal, Until};
 use crate::ledgerbox::Ledgerbox;
-use crate::rarer::quiet;
-use crate::single::written_by;
 
 /// How long other business goes on, in steps.
 const STEPS: usize = 20;
 const STEP_MS: u64 = 10_000;
 
 /// A REQUEST that nobody answers, while others register.
-async fn unanswered() -> Ledgerbox {
-    let mut ledgerbox = Ledgerbox::open().await;
+async fn honest() -> Story {
+    let ledgerbox = Ledgerbox::open().await;
     Deal::opened(&ledgerbox, Until::Pending).await;
     for _ in 0..STEPS {
         ledgerbox.watch_ms(STEP_MS).await;
         ledgerbox.provider().await;
     }
-    quiet(&mut ledgerbox).await;
-    ledgerbox
-}
-
-async fn honest() -> Story {
-    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
-    let write = || async { Story::of(written_by(&unanswered().await).await) };
-    WRITTEN.get_or_init(write).await.clone()
+    Story::at_rest(ledgerbox).await
 }
 
 /// The lapse and what is told of it, right before that record.
@@ -72,20 +61,21 @@ async fn lc_1_3_a_lapse_is_held_back() {
     let mut story = honest().await;
     let last = others(&story)[STEPS - 1];
     hold_until(&mut story, last);
-    found!(story);
+    story.is_found();
 }
 
 /// A batch is whole in the log or not there, and ends with what is due: behind a restart it shows what it left out.
 #[tokio::test]
 async fn lc_1_3_a_lapse_is_held_back_behind_restarts_without_a_pause() {
+    let honest = honest().await;
     for each in [1, 2] {
-        let mut story = honest().await;
+        let mut story = honest.clone();
         let others = others(&story);
         for other in others[..STEPS].iter().step_by(each) {
             restart(&mut story, *other, 0);
         }
         hold_until(&mut story, others[STEPS - 1]);
-        found!(story);
+        story.is_found();
     }
 }
 
@@ -96,8 +86,7 @@ async fn lc_1_4_restarts_without_a_pause_change_nothing_else() {
     for other in others(&story) {
         restart(&mut story, other, 0);
     }
-    let report = story.report();
-    assert_eq!(report.verdict, Outcome::Clean, "{:#?}", report.findings);
+    let report = story.is_clean();
     assert_eq!(report.downtimes.records, others(&story).len() as u64);
     assert_eq!(report.downtimes.total_ms, 0);
 }

@@ -15,7 +15,6 @@ use crate::bundles::bundle_of;
 use crate::council::{Council, running};
 use crate::ledgerbox::Ledgerbox;
 use crate::rarer::quiet;
-use crate::single::written_by;
 
 /// How long votes are taken.
 const LIFE_MS: u64 = 10_000;
@@ -105,7 +104,7 @@ async fn silence() -> Silence {
         *bundle = bundle_of(&ledgerbox, Subject::Round(round)).await;
     }
     Silence {
-        story: Story::of(written_by(&ledgerbox).await),
+        story: Story::written_by(&ledgerbox).await,
         bundles,
         rounds,
         strangers: [of_retry, of_third, of_alone],

@@ -2,16 +2,12 @@
 //! that came too early, and a watch that never ends (ledger-contract.md section 5).
 
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
-use x811_ledger::audit::Outcome;
 use x811_protocol::code::Code;
 
-use super::{Story, found};
-use crate::base::{Base, DEPTH, tx};
+use super::{Story, Told, hold};
+use crate::base::{DEPTH, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use crate::ledgerbox::{Ledgerbox, parameters};
-use crate::rarer::quiet;
-use crate::single::written_by;
+use crate::ledgerbox::Ledgerbox;
 
 /// Long enough for a transaction of the next block to be confirmed.
 const CONFIRMED_MS: u64 = DEPTH * 2_000 + 2_000;
@@ -38,57 +34,39 @@ async fn paid_late(ledgerbox: &mut Ledgerbox, waits_ms: u64) -> (Deal, u64) {
 
 /// Transaction 1 comes into the next block and is confirmed there.
 async fn comes(ledgerbox: &mut Ledgerbox, deal: &Deal) -> u64 {
-    let block = Base::head_number(ledgerbox.now()) + 1;
-    let payer = deal.account.address;
-    ledgerbox
-        .base
-        .mine(tx(1), block, payer, &[TOTAL_MICRO_USDC]);
+    let block = deal.mine(ledgerbox, 1, &[TOTAL_MICRO_USDC]);
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     block
 }
 
 /// Paid late, reversed, returned, final.
 async fn honest() -> Story {
-    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
-    let write = || async {
-        let mut ledgerbox = Ledgerbox::open().await;
-        let (deal, _) = paid_late(&mut ledgerbox, 0).await;
-        ledgerbox.base.reorganise_away(tx(1));
-        ledgerbox.watch_ms(CONFIRMED_MS).await;
-        let block = comes(&mut ledgerbox, &deal).await;
-        ledgerbox.watch_ms(20_000).await;
-        ledgerbox.base.finalized = Some(block);
-        ledgerbox.watch_ms(2_000).await;
-        told(&mut ledgerbox).await
-    };
-    WRITTEN.get_or_init(write).await.clone()
+    let mut ledgerbox = Ledgerbox::open().await;
+    let (deal, _) = paid_late(&mut ledgerbox, 0).await;
+    ledgerbox.base.reorganise_away(tx(1));
+    ledgerbox.watch_ms(CONFIRMED_MS).await;
+    let block = comes(&mut ledgerbox, &deal).await;
+    ledgerbox.watch_ms(20_000).await;
+    ledgerbox.base.finalized = Some(block);
+    ledgerbox.watch_ms(2_000).await;
+    told(ledgerbox).await
 }
 
 /// Paid late and watched to the end of its time. Nothing became of it.
 async fn ended() -> Story {
-    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
-    let write = || async {
-        let mut parameters = parameters();
-        for network in &mut parameters.networks {
-            network.late_ms = WATCHED_MS;
-        }
-        let mut ledgerbox = Ledgerbox::with(parameters).await;
-        paid_late(&mut ledgerbox, WATCHED_MS - 60_000).await;
-        // Its own time is over by then, that of what came late is not.
-        ledgerbox.watch_ms(100_000).await;
-        ledgerbox.provider().await;
-        ledgerbox.watch_ms(WATCHED_MS).await;
-        told(&mut ledgerbox).await
-    };
-    WRITTEN.get_or_init(write).await.clone()
+    let mut ledgerbox = Ledgerbox::but(|it| it.networks[0].late_ms = WATCHED_MS).await;
+    paid_late(&mut ledgerbox, WATCHED_MS - 60_000).await;
+    // Its own time is over by then, that of what came late is not.
+    ledgerbox.watch_ms(100_000).await;
+    ledgerbox.provider().await;
+    ledgerbox.watch_ms(WATCHED_MS).await;
+    told(ledgerbox).await
 }
 
 /// The story as it was, of which nothing is wrong.
-async fn told(ledgerbox: &mut Ledgerbox) -> Story {
-    quiet(ledgerbox).await;
-    let story = Story::of(written_by(ledgerbox).await);
-    let report = story.report();
-    assert_eq!(report.verdict, Outcome::Clean, "{:#?}", report.findings);
+async fn told(ledgerbox: Ledgerbox) -> Story {
+    let story = Story::at_rest(ledgerbox).await;
+    story.is_clean();
     story
 }
 
@@ -133,188 +111,158 @@ fn reversed(story: &mut Story, before: u64, tx_hash: &Value) {
     story.told_with(cause, (payment, json!(Code::PaymentFailed)), before);
 }
 
-#[tokio::test]
-async fn rule_24_a_late_payment_is_reversed_that_was_there_all_the_time() {
-    let mut story = honest().await;
-    let unseen = only(&story, "unseen");
-    story.without([unseen]);
-    found!(story);
-}
+const STORIES: &[Told] = &[
+    (
+        "rule_24_a_late_payment_is_reversed_that_was_there_all_the_time",
+        |story| {
+            let unseen = only(story, "unseen");
+            story.without([unseen]);
+        },
+    ),
+    (
+        "rule_24_a_late_payment_is_reversed_and_then_final_all_the_same",
+        |story| {
+            let reached = only(story, "final");
+            disappears(story, reached);
+        },
+    ),
+    (
+        "rule_24_a_late_payment_is_reversed_that_was_final",
+        |story| {
+            let greeting = *story.messages("x811.ext/greeting").last().unwrap();
+            disappears(story, greeting);
+        },
+    ),
+    (
+        "rule_24_a_transaction_is_reversed_that_was_bound_neither_early_nor_late",
+        |story| {
+            let back = seen(story)[1];
+            reversed(story, back, &json!(tx(2)));
+        },
+    ),
+    ("rule_24_a_late_payment_is_reversed_twice", |story| {
+        let (back, tx_hash) = (seen(story)[1], json!(tx(1)));
+        reversed(story, back, &tx_hash);
+    }),
+    (
+        "rule_24_a_late_reversal_is_left_out_and_what_was_not_taken_returns",
+        |story| {
+            let reversed = only(story, "reversed");
+            let told = notices(story, reversed);
+            story.without([reversed]).without(told);
+        },
+    ),
+    (
+        "rule_24_a_late_reversal_is_left_out_and_what_is_gone_is_final",
+        |story| {
+            let (reversed, returned) = (only(story, "reversed"), only(story, "returned"));
+            let (told, back) = (notices(story, reversed), seen(story)[1]);
+            story.without([reversed, returned, back]).without(told);
+        },
+    ),
+    ("rule_24_a_late_reversal_is_told_to_nobody", |story| {
+        let told = notices(story, only(story, "reversed"));
+        story.without(told);
+    }),
+    (
+        "rule_24_a_late_reversal_counts_as_another_receipt_of_the_provider",
+        |story| {
+            let reversed = only(story, "reversed");
+            story.set(reversed, "/provider_seq", json!(1));
+        },
+    ),
+    (
+        "rule_24_a_late_payment_returns_before_it_is_back",
+        |story| {
+            let (returned, back) = (only(story, "returned"), seen(story)[1]);
+            story.moved(returned, back);
+        },
+    ),
+    (
+        "rule_24_a_late_payment_returns_as_another_transfer",
+        |story| {
+            let back = seen(story)[1];
+            story.set(back, "/transfers/0/amount", json!("7"));
+        },
+    ),
+    (
+        "lc_5_a_late_payment_is_final_while_it_is_reversed",
+        |story| {
+            let (reached, back) = (only(story, "final"), seen(story)[1]);
+            story.moved(reached, back);
+        },
+    ),
+    ("lc_5_a_late_payment_is_final_before_it_returned", |story| {
+        let (reached, returned) = (only(story, "final"), only(story, "returned"));
+        story.moved(reached, returned);
+    }),
+    (
+        "lc_5_a_late_payment_is_final_before_it_was_bound",
+        |story| {
+            let (reached, late) = (only(story, "final"), only(story, "late"));
+            story.moved(reached, late);
+        },
+    ),
+    ("lc_5_a_late_payment_is_final_below_its_block", |story| {
+        let reached = only(story, "final");
+        let first = story.get(seen(story)[0], "/block");
+        story.set(reached, "/head", first);
+    }),
+    (
+        "lc_5_a_late_payment_is_final_by_a_head_of_the_future",
+        |story| {
+            let reached = only(story, "final");
+            let later_s = story.time(reached) / 1_000 + 3_600;
+            story.set(reached, "/head/number", json!(99_999_999));
+            story.set(reached, "/head/timestamp_s", json!(later_s));
+        },
+    ),
+    (
+        "lc_5_a_late_payment_is_final_by_a_head_of_another_branch",
+        |story| {
+            let reached = only(story, "final");
+            let other = json!(format!("0x{}", "ab".repeat(32)));
+            story.set(reached, "/head/hash", other);
+        },
+    ),
+    ("lc_5_a_late_payment_is_final_twice", |story| {
+        let reached = only(story, "final");
+        let greeting = *story.messages("x811.ext/greeting").last().unwrap();
+        story.again(reached, greeting);
+    }),
+];
 
 #[tokio::test]
-async fn rule_24_a_late_payment_is_reversed_and_then_final_all_the_same() {
-    let mut story = honest().await;
-    let reached = only(&story, "final");
-    disappears(&mut story, reached);
-    found!(story);
+async fn rule_24_and_lc_5_no_story_of_a_late_payment_holds() {
+    hold(&honest().await, STORIES);
 }
 
-#[tokio::test]
-async fn rule_24_a_late_payment_is_reversed_that_was_final() {
-    let mut story = honest().await;
-    let greeting = *story.messages("x811.ext/greeting").last().unwrap();
-    disappears(&mut story, greeting);
-    found!(story);
-}
+const OF_ITS_END: &[Told] = &[
+    ("lc_5_a_late_payment_is_reversed_after_its_time", |story| {
+        let greeting = *story.messages("x811.ext/greeting").last().unwrap();
+        disappears(story, greeting);
+    }),
+    ("lc_5_a_late_payment_is_final_after_its_time", |story| {
+        let greeting = *story.messages("x811.ext/greeting").last().unwrap();
+        let block = story.get(only(story, "seen"), "/block");
+        put(story, greeting, json!({"type": "final", "head": block}));
+    }),
+    (
+        "lc_5_what_was_never_late_is_seen_while_the_late_payment_alone_is_watched",
+        |story| {
+            let late = only(story, "late");
+            let mut event = story.record(only(story, "seen")).event.clone();
+            event["tx_hash"] = json!(tx(2));
+            let registered = story.events("agent_registered");
+            let meanwhile = registered.into_iter().find(|name| *name > late);
+            put(story, meanwhile.unwrap(), event);
+        },
+    ),
+];
 
 #[tokio::test]
-async fn rule_24_a_transaction_is_reversed_that_was_bound_neither_early_nor_late() {
-    let mut story = honest().await;
-    let back = seen(&story)[1];
-    reversed(&mut story, back, &json!(tx(2)));
-    found!(story);
-}
-
-#[tokio::test]
-async fn rule_24_a_late_payment_is_reversed_twice() {
-    let mut story = honest().await;
-    let (back, tx_hash) = (seen(&story)[1], json!(tx(1)));
-    reversed(&mut story, back, &tx_hash);
-    found!(story);
-}
-
-#[tokio::test]
-async fn rule_24_a_late_reversal_is_left_out_and_what_was_not_taken_returns() {
-    let mut story = honest().await;
-    let reversed = only(&story, "reversed");
-    let told = notices(&story, reversed);
-    story.without([reversed]).without(told);
-    found!(story);
-}
-
-#[tokio::test]
-async fn rule_24_a_late_reversal_is_left_out_and_what_is_gone_is_final() {
-    let mut story = honest().await;
-    let (reversed, returned) = (only(&story, "reversed"), only(&story, "returned"));
-    let (told, back) = (notices(&story, reversed), seen(&story)[1]);
-    story.without([reversed, returned, back]).without(told);
-    found!(story);
-}
-
-#[tokio::test]
-async fn rule_24_a_late_reversal_is_told_to_nobody() {
-    let mut story = honest().await;
-    let told = notices(&story, only(&story, "reversed"));
-    story.without(told);
-    found!(story);
-}
-
-#[tokio::test]
-async fn rule_24_a_late_reversal_counts_as_another_receipt_of_the_provider() {
-    let mut story = honest().await;
-    let reversed = only(&story, "reversed");
-    story.set(reversed, "/provider_seq", json!(1));
-    found!(story);
-}
-
-#[tokio::test]
-async fn rule_24_a_late_payment_returns_before_it_is_back() {
-    let mut story = honest().await;
-    let (returned, back) = (only(&story, "returned"), seen(&story)[1]);
-    story.moved(returned, back);
-    found!(story);
-}
-
-#[tokio::test]
-async fn rule_24_a_late_payment_returns_as_another_transfer() {
-    let mut story = honest().await;
-    let back = seen(&story)[1];
-    story.set(back, "/transfers/0/amount", json!("7"));
-    found!(story);
-}
-
-#[tokio::test]
-async fn lc_5_a_late_payment_is_final_while_it_is_reversed() {
-    let mut story = honest().await;
-    let (reached, back) = (only(&story, "final"), seen(&story)[1]);
-    story.moved(reached, back);
-    found!(story);
-}
-
-#[tokio::test]
-async fn lc_5_a_late_payment_is_final_before_it_returned() {
-    let mut story = honest().await;
-    let (reached, returned) = (only(&story, "final"), only(&story, "returned"));
-    story.moved(reached, returned);
-    found!(story);
-}
-
-#[tokio::test]
-async fn lc_5_a_late_payment_is_final_before_it_was_bound() {
-    let mut story = honest().await;
-    let (reached, late) = (only(&story, "final"), only(&story, "late"));
-    story.moved(reached, late);
-    found!(story);
-}
-
-#[tokio::test]
-async fn lc_5_a_late_payment_is_final_below_its_block() {
-    let mut story = honest().await;
-    let reached = only(&story, "final");
-    let first = story.get(seen(&story)[0], "/block");
-    story.set(reached, "/head", first);
-    found!(story);
-}
-
-#[tokio::test]
-async fn lc_5_a_late_payment_is_final_by_a_head_of_the_future() {
-    let mut story = honest().await;
-    let reached = only(&story, "final");
-    let later_s = story.time(reached) / 1_000 + 3_600;
-    story.set(reached, "/head/number", json!(99_999_999));
-    story.set(reached, "/head/timestamp_s", json!(later_s));
-    found!(story);
-}
-
-#[tokio::test]
-async fn lc_5_a_late_payment_is_final_by_a_head_of_another_branch() {
-    let mut story = honest().await;
-    let reached = only(&story, "final");
-    let other = json!(format!("0x{}", "ab".repeat(32)));
-    story.set(reached, "/head/hash", other);
-    found!(story);
-}
-
-#[tokio::test]
-async fn lc_5_a_late_payment_is_final_twice() {
-    let mut story = honest().await;
-    let reached = only(&story, "final");
-    let greeting = *story.messages("x811.ext/greeting").last().unwrap();
-    story.again(reached, greeting);
-    found!(story);
-}
-
-#[tokio::test]
-async fn lc_5_a_late_payment_is_reversed_after_its_time() {
-    let mut story = ended().await;
-    let greeting = *story.messages("x811.ext/greeting").last().unwrap();
-    disappears(&mut story, greeting);
-    found!(story);
-}
-
-#[tokio::test]
-async fn lc_5_a_late_payment_is_final_after_its_time() {
-    let mut story = ended().await;
-    let greeting = *story.messages("x811.ext/greeting").last().unwrap();
-    let block = story.get(only(&story, "seen"), "/block");
-    put(
-        &mut story,
-        greeting,
-        json!({"type": "final", "head": block}),
-    );
-    found!(story);
-}
-
-#[tokio::test]
-async fn lc_5_what_was_never_late_is_seen_while_the_late_payment_alone_is_watched() {
-    let mut story = ended().await;
-    let late = only(&story, "late");
-    let mut event = story.record(only(&story, "seen")).event.clone();
-    event["tx_hash"] = json!(tx(2));
-    let registered = story.events("agent_registered");
-    let meanwhile = registered.into_iter().find(|name| *name > late);
-    put(&mut story, meanwhile.unwrap(), event);
-    found!(story);
+async fn lc_5_no_story_of_what_is_watched_no_longer_holds() {
+    hold(&ended().await, OF_ITS_END);
 }
 
 /// As of what paid: that something disappeared is the watcher's word.
@@ -325,8 +273,7 @@ async fn lc_9_a_late_reversal_that_is_kept_quiet_is_the_ledgers_word() {
     let told = notices(&story, reversed);
     let rest = [unseen, reversed, seen(&story)[1], only(&story, "returned")];
     story.without(rest).without(told);
-    let report = story.report();
-    assert_eq!(report.verdict, Outcome::Clean, "{:#?}", report.findings);
+    let report = story.is_clean();
     // `--rpc` finds that the transaction is in another block than its evidence names.
     assert!(report.transfers.not_checked > 0);
 }
@@ -338,7 +285,6 @@ async fn lc_9_a_late_reversal_that_never_was_is_the_ledgers_word() {
     let reached = only(&story, "final");
     disappears(&mut story, reached);
     story.without([reached]);
-    let report = story.report();
-    assert_eq!(report.verdict, Outcome::Clean, "{:#?}", report.findings);
+    let report = story.is_clean();
     assert!(report.observations.asserted > before);
 }

@@ -2,18 +2,14 @@
 //! twice (settlement-watcher.md rule 26).
 
 use serde_json::json;
-use tokio::sync::OnceCell;
 use x811_ledger::audit::{Cause, Gap, Outcome};
 
 use super::Story;
 use crate::branches::branches;
-use crate::single::written_by;
 
 /// The log with a quorum of two.
 async fn honest() -> Story {
-    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
-    let write = || async { Story::of(written_by(&branches().await).await) };
-    WRITTEN.get_or_init(write).await.clone()
+    Story::written_by(&branches().await).await
 }
 
 /// `seen` says another amount of the transaction that was confirmed in the same block.

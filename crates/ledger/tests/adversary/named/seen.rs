@@ -3,22 +3,19 @@
 //! else. And a network that was blind is blind for everybody (ledger-contract.md section 5).
 
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 use x811_protocol::observation::Block;
 
-use super::{Story, found};
+use super::{Story, Told, hold};
 use crate::base::Base;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use crate::ledgerbox::Ledgerbox;
-use crate::rarer::quiet;
 use crate::scene::pay;
-use crate::single::written_by;
 
 /// Blocks of an hour.
 const HOUR: u64 = 1_800;
 
 /// One interaction that was accepted, and another one that was accepted an hour later, and paid.
-async fn paid() -> Ledgerbox {
+async fn honest() -> Story {
     let mut ledgerbox = Ledgerbox::open().await;
     ledgerbox.watch_ms(2_000).await;
     Deal::opened(&ledgerbox, Until::Accepted).await;
@@ -27,14 +24,7 @@ async fn paid() -> Ledgerbox {
     pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
     ledgerbox.watch_ms(60_000).await;
     assert_eq!(ledgerbox.state(deal.id()), "completed");
-    quiet(&mut ledgerbox).await;
-    ledgerbox
-}
-
-async fn honest() -> Story {
-    static WRITTEN: OnceCell<Story> = OnceCell::const_new();
-    let write = || async { Story::of(written_by(&paid().await).await) };
-    WRITTEN.get_or_init(write).await.clone()
+    Story::at_rest(ledgerbox).await
 }
 
 fn json_of(block: Block) -> Value {
@@ -83,57 +73,61 @@ async fn lc_5_the_honest_log_of_an_accept_holds() {
     assert_eq!(report.paid.len(), 1);
 }
 
-/// The transfer was made half an hour before the ACCEPT, which is said to have come when the head was an hour old.
-#[tokio::test]
-async fn lc_5_a_transfer_of_before_the_accept_pays_behind_an_old_head() {
-    let mut story = honest().await;
-    let head = head_of(&story);
-    name_head(&mut story, head - HOUR + 30);
-    mined_in(&mut story, head - HOUR / 2);
-    found!(story);
-}
+const STORIES: &[Told] = &[
+    // The transfer was made half an hour before the ACCEPT, which is said to have come when the head was an hour old.
+    (
+        "lc_5_a_transfer_of_before_the_accept_pays_behind_an_old_head",
+        |story| {
+            let head = head_of(story);
+            name_head(story, head - HOUR + 30);
+            mined_in(story, head - HOUR / 2);
+        },
+    ),
+    // It is the head that the ACCEPT before named: the last one that the log has.
+    (
+        "lc_5_a_transfer_of_before_the_accept_pays_behind_the_last_recorded_head",
+        |story| {
+            let head = head_of(story);
+            let first = story.messages("x811/accept")[0];
+            let known = story.get(first, "/derived/heads/0/number");
+            name_head(story, known.as_u64().unwrap());
+            mined_in(story, head - HOUR / 2);
+        },
+    ),
+    // No head is named at all, so that the clock decides what is older: two seconds are given.
+    (
+        "lc_5_an_accept_forgets_the_head_that_the_log_has_named",
+        |story| {
+            let accept = accept(story);
+            story.unset(accept, "/derived/heads");
+        },
+    ),
+    // A network is said to have been blind while somebody's ACCEPT names a head that would have ended that.
+    (
+        "lc_5_blindness_lies_over_an_accept_that_names_a_fresh_head",
+        |story| {
+            let accept = accept(story);
+            let (head, stream) = (head_of(story), "network:base");
+            let request = story.messages("x811/request")[1];
+            let registered = story.messages("x811.registry/register");
+            let before = *registered.iter().rfind(|name| **name < request).unwrap();
+            let blind = json!({
+                "type": "network_blind", "cause": "unreachable", "silent": [],
+                "head": json_of(Base::block(head - 60)),
+            });
+            story.put(before, stream, blind);
+            let result = story.messages("x811/result")[0];
+            assert!(result > accept);
+            let blind_ms = story.time(result) - story.time(before);
+            let sighted = json!({
+                "type": "network_sighted", "blind_ms": blind_ms, "head": json_of(Base::block(head)),
+            });
+            story.put(result, stream, sighted);
+        },
+    ),
+];
 
-/// It is the head that the ACCEPT before named: the last one that the log has.
 #[tokio::test]
-async fn lc_5_a_transfer_of_before_the_accept_pays_behind_the_last_recorded_head() {
-    let mut story = honest().await;
-    let head = head_of(&story);
-    let first = story.messages("x811/accept")[0];
-    let known = story.get(first, "/derived/heads/0/number");
-    name_head(&mut story, known.as_u64().unwrap());
-    mined_in(&mut story, head - HOUR / 2);
-    found!(story);
-}
-
-/// No head is named at all, so that the clock decides what is older: two seconds are given.
-#[tokio::test]
-async fn lc_5_an_accept_forgets_the_head_that_the_log_has_named() {
-    let mut story = honest().await;
-    let accept = accept(&story);
-    story.unset(accept, "/derived/heads");
-    found!(story);
-}
-
-/// A network is said to have been blind while somebody's ACCEPT names a head that would have ended that.
-#[tokio::test]
-async fn lc_5_blindness_lies_over_an_accept_that_names_a_fresh_head() {
-    let mut story = honest().await;
-    let accept = accept(&story);
-    let (head, stream) = (head_of(&story), "network:base");
-    let request = story.messages("x811/request")[1];
-    let registered = story.messages("x811.registry/register");
-    let before = *registered.iter().rfind(|name| **name < request).unwrap();
-    let blind = json!({
-        "type": "network_blind", "cause": "unreachable", "silent": [],
-        "head": json_of(Base::block(head - 60)),
-    });
-    story.put(before, stream, blind);
-    let result = story.messages("x811/result")[0];
-    assert!(result > accept);
-    let blind_ms = story.time(result) - story.time(before);
-    let sighted = json!({
-        "type": "network_sighted", "blind_ms": blind_ms, "head": json_of(Base::block(head)),
-    });
-    story.put(result, stream, sighted);
-    found!(story);
+async fn lc_5_no_story_of_the_head_of_an_accept_holds() {
+    hold(&honest().await, STORIES);
 }

@@ -10,7 +10,7 @@ use x811_protocol::jws::{MEMBER, sign_object};
 use x811_protocol::key::{KeyId, SecretKey};
 use x811_protocol::round::{Outcome, signal_type};
 
-use super::{Story, found, rounds};
+use super::{Story, rounds};
 use crate::log::Written;
 
 const OTHERS: [LedgerRole; 2] = [LedgerRole::Checkpoint, LedgerRole::Receipt];
@@ -65,23 +65,25 @@ fn of_role(story: &Story, kid: KeyId, role: LedgerRole) -> (KeyId, &SecretKey) {
 /// The envelope is as it has to be; the signal in it is by another key.
 #[tokio::test]
 async fn cc_023_the_signal_is_by_another_key_of_the_ledger() {
+    let honest = rounds::honest().await;
     for role in OTHERS {
-        let mut story = rounds::honest().await;
+        let mut story = honest.clone();
         let (notice, kid) = signal(&story);
         let message = message(story.record(notice)).unwrap();
         let (kid, key) = of_role(&story, kid, role);
         let payload = message["payload"].as_object().unwrap();
         let signature = signed_inside(payload, &kid, key);
         story.say(notice, MEMBER, signature);
-        found!(story);
+        story.is_found();
     }
 }
 
 /// Both are by another key, so that they fit each other.
 #[tokio::test]
 async fn cc_023_the_notice_and_its_signal_are_by_another_key_of_the_ledger() {
+    let honest = rounds::honest().await;
     for role in OTHERS {
-        let mut story = rounds::honest().await;
+        let mut story = honest.clone();
         let (notice, kid) = signal(&story);
         let mut written = story.record(notice).clone();
         let (kid, key) = of_role(&story, kid, role);
@@ -99,7 +101,7 @@ async fn cc_023_the_notice_and_its_signal_are_by_another_key_of_the_ledger() {
         written.body = Some(body);
         story.put_written(notice, written);
         story.without([notice]);
-        found!(story);
+        story.is_found();
     }
 }
 
@@ -117,5 +119,5 @@ async fn cc_023_the_signal_is_of_another_outcome() {
     story
         .say(notice, "outcome", json!("abort"))
         .say(notice, MEMBER, json!(signature));
-    found!(story);
+    story.is_found();
 }

@@ -14,7 +14,6 @@ use crate::bargain::Bargain;
 use crate::bundles::bundle_of;
 use crate::ledgerbox::{Ledgerbox, parameters};
 use crate::rarer::quiet;
-use crate::single::written_by;
 use crate::talks::Talks;
 
 /// A log, and honest bundles of it.
@@ -41,7 +40,7 @@ async fn signed() -> Signed {
     talks.agree(&ledgerbox).await;
     let offers = |story: &Story| story.messages("x811.negotiation/offer")[0];
     quiet(&mut ledgerbox).await;
-    let story = Story::of(written_by(&ledgerbox).await);
+    let story = Story::written_by(&ledgerbox).await;
     let contract = story.get(offers(&story), "/envelope/id");
     let contract = Subject::Contract(contract.as_str().unwrap().parse().unwrap());
     Signed {

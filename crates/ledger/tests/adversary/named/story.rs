@@ -5,14 +5,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use x811_eventlog::note::NoteKey;
-use x811_ledger::audit::{Options, Report, audit_export};
+use x811_ledger::audit::{Options, Outcome, Report, audit_export};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::code::Code;
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;
 
 use crate::extract::bundle_of;
+use crate::ledgerbox::Ledgerbox;
 use crate::log::{Log, Written};
+use crate::rarer::quiet;
+use crate::single::written_by;
+use crate::verdict::judge;
 
 /// Names of records that were put in begin here.
 const PUT_IN: u64 = 1_000_000;
@@ -46,6 +50,17 @@ impl Story {
         );
         let export = std::fs::read(path).unwrap();
         Story::of(Log::of(&export, crate::keys::all()))
+    }
+
+    /// What the ledger has written.
+    pub(crate) async fn written_by(ledgerbox: &Ledgerbox) -> Story {
+        Story::of(written_by(ledgerbox).await)
+    }
+
+    /// What the ledger has written by the time that nothing is due.
+    pub(crate) async fn at_rest(mut ledgerbox: Ledgerbox) -> Story {
+        quiet(&mut ledgerbox).await;
+        Story::written_by(&ledgerbox).await
     }
 
     fn index(&self, name: u64) -> usize {
@@ -311,6 +326,20 @@ impl Story {
             ..Options::default()
         };
         audit_export(&self.sealed()[..], options).unwrap()
+    }
+
+    /// Asserts that nobody finds that it is not true.
+    #[track_caller]
+    pub(crate) fn is_clean(&self) -> Report {
+        let report = self.report();
+        assert_eq!(report.verdict, Outcome::Clean, "{:#?}", report.findings);
+        report
+    }
+
+    /// Asserts that the audit finds that it is not true.
+    #[track_caller]
+    pub(crate) fn is_found(&self) {
+        assert_ne!(judge(&self.report()), Outcome::Clean, "nobody finds it");
     }
 }
 

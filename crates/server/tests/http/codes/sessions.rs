@@ -50,8 +50,7 @@ impl Dealing<'_> {
 
 /// CCN-2001, 3001, 4001, 4003, 4005, 4008, 4009, 4010.
 pub(super) async fn provoked(met: &mut Met) {
-    let world = World::start().await;
-    let (consumer, provider) = (world.agent().await, world.agent().await);
+    let (world, [consumer, provider]) = World::peopled().await;
     let advert = crate::capabilities::descriptor(&provider, 1);
     let advert = provider.say(&world, world.ledger(), "x811.capability/advertise", advert);
     world.accept(&advert).await;

@@ -1,7 +1,7 @@
 //! Acknowledgements: cumulative, never back, never beyond what is durable, by the agent alone.
 
 use super::{ack_path, inbox_of, post_claim, stream_of, unsigned};
-use crate::readers::Readers;
+use crate::readers::readers;
 use crate::world::World;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -9,8 +9,7 @@ use x811_protocol::key::SecretKey;
 
 #[tokio::test]
 async fn ax_44_what_is_acknowledged_does_not_come_again_and_the_rest_does() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let sent = world.ping(&a, &b, 0..4).await;
     let inbox = world.inbox(&b).await;
     // What was only written to a stream is not delivered.
@@ -29,8 +28,7 @@ async fn ax_44_what_is_acknowledged_does_not_come_again_and_the_rest_does() {
 
 #[tokio::test]
 async fn ax_44_an_acknowledgement_never_goes_back() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let beginning = world.get(&inbox_of(&b)).await.expect(200)["next"].clone();
     assert_eq!(world.ack(&b, &beginning).await.expect(200), json!({}));
     world.ping(&a, &b, 0..3).await;
@@ -45,8 +43,7 @@ async fn ax_44_an_acknowledgement_never_goes_back() {
 
 #[tokio::test]
 async fn ax_44_an_acknowledgement_is_there_after_a_restart_and_a_lost_one_is_a_repetition() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     world.ping(&a, &b, 0..3).await;
     let inbox = world.inbox(&b).await;
     world.ack(&b, &inbox[1]["cursor"]).await.expect(200);
@@ -67,8 +64,7 @@ async fn ax_44_an_acknowledgement_is_there_after_a_restart_and_a_lost_one_is_a_r
 
 #[tokio::test]
 async fn ax_44_an_acknowledgement_file_that_is_damaged_is_replaced() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     world.ping(&a, &b, 0..2).await;
     let inbox = world.inbox(&b).await;
     world.ack(&b, &inbox[0]["cursor"]).await.expect(200);
@@ -88,8 +84,7 @@ async fn ax_44_an_acknowledgement_file_that_is_damaged_is_replaced() {
 /// A cursor is no secret: its owner can make one for any position.
 #[tokio::test]
 async fn ax_44_nothing_beyond_what_is_durable_is_acknowledged() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let sent = world.ping(&a, &b, 0..1).await;
     let last = sent[0]["position"].as_u64().unwrap();
     world
@@ -119,13 +114,7 @@ fn cursor_behind(agent: &crate::world::Agent, position: u64) -> String {
 
 #[tokio::test]
 async fn ax_44_nobody_acknowledges_for_another() {
-    let Readers {
-        world,
-        initiator,
-        provider,
-        stranger,
-        auditor,
-    } = Readers::registered().await;
+    let (world, [initiator, provider, stranger, auditor]) = readers().await;
     world.ping(&initiator, &provider, 0..2).await;
     let inbox = world.get_as(&provider, &inbox_of(&provider)).await;
     let cursor = inbox.expect(200)["messages"][1]["cursor"].clone();
@@ -160,8 +149,7 @@ async fn ax_44_nobody_acknowledges_for_another() {
 
 #[tokio::test]
 async fn ax_44_open_reads_do_not_acknowledge() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     world.ping(&a, &b, 0..1).await;
     let inbox: Vec<Value> = world.inbox(&b).await;
     let path = ack_path(&b, &inbox[0]["cursor"]);

@@ -1,7 +1,7 @@
 //! One loop of an agent at a time: the newest ends the others, and they get nothing any more.
 
 use super::{inbox_of, stream_of};
-use crate::readers::Readers;
+use crate::readers::readers;
 use crate::signing::{Claim, both};
 use crate::world::{Agent, Reply, World};
 use reqwest::Method;
@@ -17,8 +17,7 @@ async fn refused_stream(world: &World, agent: &Agent, path: &str) -> Reply {
 
 #[tokio::test]
 async fn ax_44_the_newest_loop_ends_streams_and_polls_of_the_others() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let (stream, inbox) = (stream_of(&b), inbox_of(&b));
     let first = world.listen(&b, &named(&stream, "first")).await;
     let mut onlooker = world.listen(&b, &stream).await;
@@ -49,8 +48,7 @@ async fn ax_44_the_newest_loop_ends_streams_and_polls_of_the_others() {
 
 #[tokio::test]
 async fn ax_44_a_poll_stands_for_the_stream_of_its_loop() {
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     let first = world
         .listen(&agent, &named(&stream_of(&agent), "first"))
         .await;
@@ -61,13 +59,7 @@ async fn ax_44_a_poll_stands_for_the_stream_of_its_loop() {
 
 #[tokio::test]
 async fn ax_44_nobody_else_ends_the_reads_of_an_agent() {
-    let Readers {
-        world,
-        initiator,
-        provider,
-        auditor,
-        ..
-    } = Readers::registered().await;
+    let (world, [initiator, provider, _, auditor]) = readers().await;
     let path = named(&stream_of(&provider), "first");
     let mut listener = world.listen(&provider, &path).await;
     for path in [stream_of(&provider), inbox_of(&provider)] {

@@ -1,7 +1,7 @@
 //! How many streams there may be, and that one that is not taken goes.
 
 use super::stream_of;
-use crate::readers::Readers;
+use crate::readers::readers;
 use crate::signing::{Claim, both};
 use crate::world::{PATIENCE, World};
 use serde_json::json;
@@ -11,8 +11,7 @@ use x811_protocol::signed_read::{SIGNATURE, SIGNATURE_INPUT};
 
 #[tokio::test]
 async fn ae_134_an_agent_has_3_streams_and_a_further_one_gets_429() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let path = stream_of(&b);
     let mut open = Vec::new();
     for _ in 0..3 {
@@ -44,13 +43,7 @@ async fn ae_134_all_streams_together_are_limited() {
 
 #[tokio::test]
 async fn ae_134_an_auditor_does_not_use_up_the_streams_of_an_agent() {
-    let Readers {
-        world,
-        initiator,
-        provider,
-        auditor,
-        ..
-    } = Readers::registered().await;
+    let (world, [initiator, provider, _, auditor]) = readers().await;
     let path = stream_of(&provider);
     let mut open = Vec::new();
     for _ in 0..3 {

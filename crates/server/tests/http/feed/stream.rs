@@ -9,8 +9,7 @@ use x811_protocol::id::EnvelopeId;
 
 #[tokio::test]
 async fn ae_126_to_130_and_ae_135_each_message_is_a_place_and_an_event_of_three_lines() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let sent = ping(&world, &a, &b, 7);
     let accepted = world.accept(&sent).await;
     let mut listener = world.listen(&b, &stream_of(&b)).await;
@@ -40,8 +39,7 @@ async fn ae_126_to_130_and_ae_135_each_message_is_a_place_and_an_event_of_three_
 
 #[tokio::test]
 async fn ae_128_a_place_says_interaction_and_what_is_answered_as_an_inbox_does() {
-    let world = World::start().await;
-    let (initiator, provider) = (world.agent().await, world.agent().await);
+    let (world, [initiator, provider]) = World::peopled().await;
     let deal = Deal::new(&world, &initiator, &provider);
     let offer = deal.verified().await;
     let (request, offer) = (json!(deal.id()), json!(offer.header.id));
@@ -65,8 +63,7 @@ async fn ae_128_a_place_says_interaction_and_what_is_answered_as_an_inbox_does()
 
 #[tokio::test]
 async fn ae_136_what_comes_while_a_stream_is_open_comes_on_it_at_once_and_in_order() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let mut listener = world.listen(&b, &stream_of(&b)).await;
     for number in 0..5 {
         // Records for others do not come.
@@ -80,8 +77,7 @@ async fn ae_136_what_comes_while_a_stream_is_open_comes_on_it_at_once_and_in_ord
 
 #[tokio::test]
 async fn ae_136_many_and_long_messages_come_by_pages_and_none_is_left_out() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     world.ping(&a, &b, 0..150).await;
     for number in 150..156 {
         let payload = json!({ "number": number, "padding": "x".repeat(200_000) });
@@ -96,8 +92,7 @@ async fn ae_136_many_and_long_messages_come_by_pages_and_none_is_left_out() {
 
 #[tokio::test]
 async fn ae_131_a_comment_comes_after_30_s_of_silence() {
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     let mut listener = world.listen(&agent, &stream_of(&agent)).await;
     for _ in 0..2 {
         let comment = listener.in_time(&world).await;
@@ -107,8 +102,7 @@ async fn ae_131_a_comment_comes_after_30_s_of_silence() {
 
 #[tokio::test]
 async fn ae_133_ax_43_a_reader_that_comes_back_gets_what_is_behind_the_last_in_order_of_the_log() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let mut sent: Vec<String> = Vec::new();
     // Ids by the senders' clocks go back while the log goes on.
     for (number, behind_ms) in [(0, 0), (1, 60_000), (2, 30_000), (3, 120_000)] {
@@ -168,8 +162,7 @@ async fn ax_43_a_last_id_that_was_not_delivered_here_begins_behind_what_is_ackno
 
 #[tokio::test]
 async fn ae_133_a_cursor_overrides_all_and_one_of_another_inbox_is_refused() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     world.ping(&a, &b, 0..4).await;
     let inbox = world.inbox(&b).await;
     world.ack(&b, &inbox[3]["cursor"]).await.expect(200);
@@ -220,8 +213,7 @@ async fn ae_133_an_erased_message_is_stepped_over_with_its_place() {
 
 #[tokio::test]
 async fn ae_136_a_stream_ends_when_the_ledger_stops() {
-    let mut world = World::start().await;
-    let agent = world.agent().await;
+    let (mut world, [agent]) = World::peopled().await;
     let listener = world.listen(&agent, &stream_of(&agent)).await;
     world.running.shutdown();
     assert_eq!(listener.end().await, "the ledger stops");
@@ -230,8 +222,7 @@ async fn ae_136_a_stream_ends_when_the_ledger_stops() {
 
 #[tokio::test]
 async fn ax_44_a_stream_ends_after_an_hour_and_a_fresh_proof_goes_on() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let mut listener = world.listen(&b, &stream_of(&b)).await;
     let mut comments = 0;
     let why = loop {
@@ -250,8 +241,7 @@ async fn ax_44_a_stream_ends_after_an_hour_and_a_fresh_proof_goes_on() {
 
 #[tokio::test]
 async fn ae_125_what_cannot_be_streamed_is_refused_with_a_code() {
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     let nobody = Agent::new();
     let table: [(String, u16, &str); 5] = [
         (stream_of(&nobody), 404, "X811-1001"),

@@ -1,7 +1,7 @@
 //! Promise 7 of streams: nobody reads one that is not theirs, and none outlives its proof.
 
 use super::{stream_of, time_passes, unsigned};
-use crate::readers::Readers;
+use crate::readers::readers;
 use crate::registry::rotation;
 use crate::signing::{Claim, both};
 use crate::world::{Agent, Reply, World};
@@ -20,13 +20,7 @@ struct Scene {
 
 impl Scene {
     async fn set() -> Scene {
-        let Readers {
-            world,
-            initiator,
-            provider,
-            stranger,
-            ..
-        } = Readers::registered().await;
+        let (world, [initiator, provider, stranger, _]) = readers().await;
         world.ping(&initiator, &provider, 0..1).await;
         // Far enough from the start that a minute ago is after it.
         world.clock.advance_ms(300_000);
@@ -236,8 +230,7 @@ async fn promise_7_an_idle_stream_ends_with_its_token() {
 
 #[tokio::test]
 async fn promise_7_open_reads_are_for_this_machine_alone() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     world.ping(&a, &b, 0..1).await;
     let mut own = world.listen_with(&stream_of(&b), &[]).await;
     assert_eq!(own.numbers(1).await, [0]);

@@ -1,7 +1,7 @@
 //! Tokens for browsers: who gets one, what it is good for, and that no log has it.
 
 use super::{ack_path, inbox_of, post_claim, stream_of, unsigned};
-use crate::readers::Readers;
+use crate::readers::readers;
 use crate::world::{BEGUN, World};
 use reqwest::Method;
 use std::io;
@@ -10,12 +10,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 #[tokio::test]
 async fn ax_44_a_token_opens_the_stream_of_its_agent_from_query_or_header() {
-    let Readers {
-        world,
-        initiator,
-        provider,
-        ..
-    } = Readers::registered().await;
+    let (world, [initiator, provider, _, _]) = readers().await;
     world.ping(&initiator, &provider, 0..1).await;
     let answer = world.post_as(&provider, "/api/v1/tokens?scope=feed").await;
     assert_eq!(answer.headers["cache-control"], "no-store");
@@ -37,8 +32,7 @@ async fn ax_44_a_token_opens_the_stream_of_its_agent_from_query_or_header() {
 
 #[tokio::test]
 async fn ax_44_tokens_are_for_300_s_at_most_and_for_a_known_use() {
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     for bad in [
         "",
         "?scope=feed&ttl_s=301",
@@ -66,12 +60,7 @@ async fn ax_44_tokens_are_for_300_s_at_most_and_for_a_known_use() {
 /// Each is for its own use, no token makes another, and nothing is done by one.
 #[tokio::test]
 async fn promise_7_a_token_is_good_for_nothing_else() {
-    let Readers {
-        world,
-        initiator,
-        provider,
-        ..
-    } = Readers::registered().await;
+    let (world, [initiator, provider, _, _]) = readers().await;
     world.ping(&initiator, &provider, 0..1).await;
     let inbox = world.get_as(&provider, &inbox_of(&provider)).await;
     let cursor = inbox.expect(200)["messages"][0]["cursor"].clone();
@@ -152,8 +141,7 @@ async fn promise_7_no_log_has_a_token() {
         .with_writer(logged.clone())
         .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
-    let world = World::start().await;
-    let agent = world.agent().await;
+    let (world, [agent]) = World::peopled().await;
     let token = world.token(&agent, "feed", 300).await;
     let path = format!("{}?token={token}", stream_of(&agent));
     drop(world.listen_with(&path, &[]).await);

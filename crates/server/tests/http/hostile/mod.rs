@@ -36,8 +36,7 @@ struct Stage {
 
 impl Stage {
     async fn open() -> Stage {
-        let world = World::start().await;
-        let (a, b) = (world.agent().await, world.agent().await);
+        let (world, [a, b]) = World::peopled().await;
         // That no block comes any more is a record of its own.
         world.clock.advance_ms(30_001);
         while world.get("/ready").await.expect(200)["networks"][0]["sight"] != "blind" {

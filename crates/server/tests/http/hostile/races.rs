@@ -66,8 +66,7 @@ pub(super) async fn events(deal: &Deal<'_>) -> Vec<Value> {
 async fn ae_098_in_time_is_until_the_deadline_itself() {
     for before_ms in [5_000, 1, 0] {
         for (said, window_ms, ..) in WINDOWS {
-            let world = World::start().await;
-            let (initiator, provider) = (world.agent().await, world.agent().await);
+            let (world, [initiator, provider]) = World::peopled().await;
             let deal = Deal::new(&world, &initiator, &provider);
             let offer = until(&deal, said).await;
             world.clock.advance_ms(window_ms - before_ms);
@@ -113,8 +112,7 @@ async fn lc_1_whoever_finds_the_lapse_gets_its_code_and_the_next_4001() {
 #[tokio::test]
 async fn ax_035_the_timer_finds_the_lapse_before_anybody_who_is_late() {
     for (said, window_ms, code, state) in WINDOWS {
-        let world = World::start().await;
-        let (initiator, provider) = (world.agent().await, world.agent().await);
+        let (world, [initiator, provider]) = World::peopled().await;
         let deal = Deal::new(&world, &initiator, &provider);
         let offer = until(&deal, said).await;
         world.clock.advance_ms(window_ms + 1);
@@ -141,8 +139,7 @@ async fn lc_3_an_offer_that_is_dead_on_arrival_is_refused() {
         (295_001, 86_400, false),
         (300_000, 86_400, false),
     ] {
-        let world = World::start().await;
-        let (initiator, provider) = (world.agent().await, world.agent().await);
+        let (world, [initiator, provider]) = World::peopled().await;
         let deal = Deal::new(&world, &initiator, &provider);
         world.accept(&deal.request).await;
         let good = deal.offer();

@@ -15,8 +15,7 @@ fn reusing(world: &World, by: &Agent, to: &Agent, nonce: Nonce) -> Vec<u8> {
 
 #[tokio::test]
 async fn ae_087_a_nonce_is_one_senders_for_the_whole_window() {
-    let world = World::start().await;
-    let (a, b) = (world.agent().await, world.agent().await);
+    let (world, [a, b]) = World::peopled().await;
     let first = a.say(&world, b.did, "x811.test/ping", json!({}));
     let nonce = first.header.nonce;
     world.accept(&first).await;

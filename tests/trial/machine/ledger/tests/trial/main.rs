@@ -18,19 +18,19 @@ use x811_protocol::event::{Effect, Event};
 use x811_protocol::id::PledgeId;
 use x811_protocol::stream::Subject;
 
-#[path = "../sequencer/base.rs"]
+#[path = "../support/base.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod base;
-#[path = "../sequencer/bundles.rs"]
+#[path = "../support/bundles.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod bundles;
-#[path = "../sequencer/deal.rs"]
+#[path = "../support/deal.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod deal;
 #[path = "../audit/forger.rs"]
 #[expect(dead_code, reason = "the audit's tests use the rest")]
 mod forger;
-#[path = "../sequencer/ledgerbox.rs"]
+#[path = "../support/ledgerbox.rs"]
 #[expect(
     dead_code,
     clippy::panic,
@@ -38,7 +38,7 @@ mod forger;
     reason = "the sequencer's tests use the rest"
 )]
 mod ledgerbox;
-#[path = "../sequencer/party.rs"]
+#[path = "../support/party.rs"]
 mod party;
 #[path = "../sequencer/picture.rs"]
 #[expect(clippy::expect_used, reason = "a test that panics has failed")]

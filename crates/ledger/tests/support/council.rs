@@ -1,6 +1,6 @@
 //! Agents who decide together: how to say what is said in a round.
 
-use crate::ledgerbox::{Ledgerbox, parameters};
+use crate::ledgerbox::Ledgerbox;
 use crate::party::Party;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -31,9 +31,7 @@ pub(crate) struct Council {
 
 /// A ledger that runs rounds.
 pub(crate) async fn running(block: Rounds) -> Ledgerbox {
-    let mut parameters = parameters();
-    parameters.rounds = Some(Arc::new(block));
-    Ledgerbox::with(parameters).await
+    Ledgerbox::but(|it| it.rounds = Some(Arc::new(block))).await
 }
 
 impl Council {

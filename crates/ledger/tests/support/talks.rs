@@ -11,9 +11,15 @@ use x811_protocol::digest::Digest;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::facts::NegotiationVerb;
 use x811_protocol::id::{ContractId, EnvelopeId};
+use x811_protocol::parameters::Contracts;
 
 /// How long every set of terms here is good for.
 pub(crate) const LIFE_MS: u64 = 60_000;
+
+/// A ledger that takes contracts, with these parameters of them.
+pub(crate) async fn talking(block: Contracts) -> Ledgerbox {
+    Ledgerbox::but(|it| it.contracts = Some(block)).await
+}
 
 /// Two parties who negotiate; the payer speaks first.
 pub(crate) struct Talks {

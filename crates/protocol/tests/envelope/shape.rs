@@ -1,35 +1,22 @@
 //! What an envelope may look like: every member, every limit, every code.
-#![cfg(test)]
 
 use serde_json::{Value, json};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::envelope::{
     EnvelopeRules, Header, ParsedEnvelope, check_times, seal, verify, wire_json,
 };
-use x811_protocol::id::{EnvelopeId, Nonce};
+use x811_protocol::id::EnvelopeId;
 use x811_protocol::key::{AgentKey, Profile, SecretKey};
 use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
 
-const CREATED_MS: u64 = 1_767_225_600_000;
+use crate::CREATED_MS;
+
 const SIGNATURE: &str =
     "bh5WLUh1SKKd7E-un534XhRwGs0s_qRPxQlT-Tz7NKwRuqjWdfbMbwEk5bjySXk36rk8rYJBMcM1YZk6c9lmAw";
 
 fn header() -> Header {
-    Header {
-        id: EnvelopeId::from_parts(CREATED_MS, &[1; 10]),
-        version: "0.1.0".to_owned(),
-        message_type: "x811/request".parse().unwrap(),
-        from: "did:x811:019c8c61-8129-7511-9f31-aa5142e65448"
-            .parse()
-            .unwrap(),
-        to: "did:x811:019c8c61-8129-7511-9f31-aa5142e65449"
-            .parse()
-            .unwrap(),
-        created_ms: TimestampMs::new(CREATED_MS),
-        expires_ms: None,
-        nonce: Nonce::from_random([2; 16]),
-    }
+    crate::header("x811/request")
 }
 
 /// A well-formed envelope; its signature is by nobody.

@@ -1,29 +1,20 @@
 //! What the record keeps of an envelope, and what an auditor proves from it.
-#![cfg(test)]
 
 use serde_json::{Value, json};
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{
     AcceptedHeader, Header, ParsedEnvelope, SealedEnvelope, nonce_tag, seal, verify,
 };
-use x811_protocol::id::{EnvelopeId, Nonce};
+use x811_protocol::id::EnvelopeId;
 use x811_protocol::key::{Profile, SecretKey};
 use x811_protocol::time::TimestampMs;
 
+use crate::CREATED_MS;
+
 fn sealed(profile: Profile) -> SealedEnvelope {
     let header = Header {
-        id: EnvelopeId::from_parts(1_767_225_600_000, &[1; 10]),
-        version: "0.1.0".to_owned(),
-        message_type: "x811.ext/note".parse().unwrap(),
-        from: "did:x811:019c8c61-8129-7511-9f31-aa5142e65448"
-            .parse()
-            .unwrap(),
-        to: "did:x811:019c8c61-8129-7511-9f31-aa5142e65449"
-            .parse()
-            .unwrap(),
-        created_ms: TimestampMs::new(1_767_225_600_000),
-        expires_ms: Some(TimestampMs::new(1_767_225_660_000)),
-        nonce: Nonce::from_random([2; 16]),
+        expires_ms: Some(TimestampMs::new(CREATED_MS + 60_000)),
+        ..crate::header("x811.ext/note")
     };
     let payload = json!({"text": "hello"}).as_object().unwrap().clone();
     seal(header, payload, &SecretKey::from_seed([7; 32]), profile)

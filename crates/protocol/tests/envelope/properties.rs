@@ -1,5 +1,4 @@
 //! What holds for every value, every envelope and every flipped byte.
-#![cfg(test)]
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -69,13 +68,10 @@ prop_compose! {
     ) -> SealedEnvelope {
         let header = Header {
             id: EnvelopeId::from_parts(created, &random),
-            version: "0.1.0".to_owned(),
-            message_type: message_type.parse().unwrap(),
-            from: "did:x811:019c8c61-8129-7511-9f31-aa5142e65448".parse().unwrap(),
-            to: "did:x811:019c8c61-8129-7511-9f31-aa5142e65449".parse().unwrap(),
             created_ms: TimestampMs::new(created),
             expires_ms: expires.map(TimestampMs::new),
             nonce: Nonce::from_random(nonce),
+            ..crate::header(message_type)
         };
         seal(header, payload, &SecretKey::from_seed(seed), profile)
     }

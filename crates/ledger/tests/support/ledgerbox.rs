@@ -79,8 +79,13 @@ impl Ledgerbox {
 
     /// A new ledger where two parties may have any number of interactions open.
     pub(crate) async fn crowded() -> Ledgerbox {
+        Ledgerbox::but(|it| it.limits.open_per_pair = 1_000).await
+    }
+
+    /// A new ledger whose parameters are those of the specification but for that.
+    pub(crate) async fn but(change: impl FnOnce(&mut Parameters)) -> Ledgerbox {
         let mut parameters = parameters();
-        parameters.limits.open_per_pair = 1_000;
+        change(&mut parameters);
         Ledgerbox::with(parameters).await
     }
 
@@ -208,6 +213,13 @@ impl Ledgerbox {
     /// The process dies and is started again at once.
     pub(crate) async fn restart(&mut self) {
         self.crash().await;
+        self.start().await.unwrap();
+    }
+
+    /// The process dies and is started again after so long.
+    pub(crate) async fn down_ms(&mut self, away_ms: u64) {
+        self.crash().await;
+        self.clock.advance_ms(away_ms);
         self.start().await.unwrap();
     }
 
@@ -437,6 +449,20 @@ impl Ledgerbox {
     pub(crate) fn state(&self, id: InteractionId) -> String {
         self.rows.rows().interactions[&id].state.clone()
     }
+}
+
+/// A settlement schedule that is over soon.
+pub(crate) fn impatient_parameters() -> Parameters {
+    let mut parameters = parameters();
+    parameters.windows.confirmation_ms = 4_000;
+    parameters.looks_ms = [2_000; 4];
+    parameters.networks[0].confirmed_depth = 2;
+    parameters
+}
+
+/// A new ledger of that schedule.
+pub(crate) async fn impatient() -> Ledgerbox {
+    Ledgerbox::with(impatient_parameters()).await
 }
 
 /// The parameters of the specification.

@@ -49,11 +49,13 @@ pub(crate) struct Deal {
 }
 
 impl Deal {
-    /// The initiator's account transfers these amounts to the payee, in one transaction of the next block.
-    pub(crate) fn mine(&self, ledgerbox: &mut Ledgerbox, number: u16, micro_usdc: &[u64]) {
+    /// The initiator's account transfers these amounts to the payee, in one transaction of the next block,
+    /// which is told.
+    pub(crate) fn mine(&self, ledgerbox: &mut Ledgerbox, number: u16, micro_usdc: &[u64]) -> u64 {
         let block = Base::head_number(ledgerbox.now()) + 1;
         let payer = self.account.address;
         ledgerbox.base.mine(tx(number), block, payer, micro_usdc);
+        block
     }
 
     /// Two new parties that have not spoken yet.

@@ -1,5 +1,4 @@
 //! Envelopes whose signatures are checked together.
-#![cfg(test)]
 
 use serde_json::{Map, json};
 use x811_protocol::envelope::{
@@ -7,9 +6,8 @@ use x811_protocol::envelope::{
 };
 use x811_protocol::id::{EnvelopeId, Nonce};
 use x811_protocol::key::{AgentKey, FEWEST_TOGETHER, Profile, SecretKey, WholeKeys};
-use x811_protocol::time::TimestampMs;
 
-const CREATED_MS: u64 = 1_767_225_600_000;
+use crate::CREATED_MS;
 
 /// Every third is signed over the body itself, as the `direct` profile has it.
 fn envelope(number: u8) -> Unverified {
@@ -20,17 +18,8 @@ fn envelope(number: u8) -> Unverified {
     };
     let header = Header {
         id: EnvelopeId::from_parts(CREATED_MS, &[number; 10]),
-        version: "0.1.0".to_owned(),
-        message_type: "x811.ext/note".parse().unwrap(),
-        from: "did:x811:019c8c61-8129-7511-9f31-aa5142e65448"
-            .parse()
-            .unwrap(),
-        to: "did:x811:019c8c61-8129-7511-9f31-aa5142e65449"
-            .parse()
-            .unwrap(),
-        created_ms: TimestampMs::new(CREATED_MS),
-        expires_ms: None,
         nonce: Nonce::from_random([number; 16]),
+        ..crate::header("x811.ext/note")
     };
     let payload = Map::from_iter([("number".to_owned(), json!(number))]);
     let sealed = seal(header, payload, &secret, profile);

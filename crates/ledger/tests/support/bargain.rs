@@ -35,9 +35,7 @@ pub(crate) struct Bargain {
 
 /// A ledger that takes sessions.
 pub(crate) async fn taking(block: Capabilities) -> Ledgerbox {
-    let mut parameters = parameters();
-    parameters.capabilities = Some(block);
-    Ledgerbox::with(parameters).await
+    Ledgerbox::but(|it| it.capabilities = Some(block)).await
 }
 
 /// The same, where two parties may have any number of interactions open.

@@ -1,15 +1,11 @@
 //! Keys of other algorithms beside an Ed25519 key in a sender's DID document.
-#![cfg(test)]
 
 use serde_json::{Map, Value, json};
 use x811_protocol::document::{DidDocument, DocumentError};
 use x811_protocol::envelope::{Header, ParsedEnvelope, seal, verify};
-use x811_protocol::id::{EnvelopeId, Nonce};
 use x811_protocol::key::{AgentKey, Profile, PublicKey, SecretKey};
-use x811_protocol::time::TimestampMs;
 
 const DID: &str = "did:x811:019c8c61-8129-7511-9f31-aa5142e65448";
-const CREATED_MS: u64 = 1_767_225_600_000;
 
 /// A document with a P-256 key for authentication, before the Ed25519 keys if there are any.
 fn document(ed25519: &[AgentKey]) -> Value {
@@ -45,16 +41,8 @@ fn ae_083_and_ax_024_keys_of_other_algorithms_are_passed_over() {
     assert_eq!(read.keys, [own.key]);
 
     let header = Header {
-        id: EnvelopeId::from_parts(CREATED_MS, &[1; 10]),
-        version: "0.1.0".to_owned(),
-        message_type: "x811.ext/note".parse().unwrap(),
         from: read.id,
-        to: "did:x811:019c8c61-8129-7511-9f31-aa5142e65449"
-            .parse()
-            .unwrap(),
-        created_ms: TimestampMs::new(CREATED_MS),
-        expires_ms: None,
-        nonce: Nonce::from_random([2; 16]),
+        ..crate::header("x811.ext/note")
     };
     let keys: Vec<AgentKey> = read.keys.into_iter().map(digest_key).collect();
     let sealed = seal(header, Map::new(), &secret, Profile::Digest);
