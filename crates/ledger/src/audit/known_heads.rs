@@ -101,16 +101,19 @@ impl KnownHeads {
         let (_, parameters) = decided.before.parameters()?;
         let network = parameters.network(&head.network)?;
         let sight = decided.before.sight(&head.network)?;
+        if decided.is_extract {
+            // Which head the log named last is not known.
+            return None;
+        }
         let age_ms = age_ms(decided.at, &block_of(head));
         let is_last = is_last_named(decided, head);
         if sight.blind_since.is_some() {
             return (age_ms < network.fresh_ms && !is_last)
                 .then_some("the network was blind, and a head so young would have ended that");
         }
-        // Which head the log named last is not known of an extract.
         let is_from_before = is_last && self.seen.get(&head.network) != Some(&self.starts);
         let most_ms = network.blind_after_ms + LATE_MS + self.away_ms(decided.at);
-        (age_ms > most_ms && !is_from_before && !decided.is_extract).then_some(
+        (age_ms > most_ms && !is_from_before).then_some(
             "the network was not blind, so that the ledger knew a head that is not as old as this one",
         )
     }

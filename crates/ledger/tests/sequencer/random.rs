@@ -462,6 +462,20 @@ proptest! {
     }
 }
 
+/// A crash after which another interaction's ACCEPT names the head that was known before, and blindness
+/// that a fresh head does not end: a bundle shows none of the records that named it.
+#[tokio::test]
+async fn lc_7_a_bundle_is_clean_whose_head_another_interaction_named() {
+    let acts = [
+        Act::CrashBeforeCommit(0, Message::Request),
+        Act::LoseSight,
+        Act::Pay(0, 1),
+    ];
+    let story = live_through(Before::Rivals, &acts).await;
+    story.ledgerbox.settle().await;
+    all_clean(&story.ledgerbox).await;
+}
+
 proptest! {
     #![proptest_config(runs(16, 100))]
 
