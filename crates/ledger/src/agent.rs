@@ -3,6 +3,8 @@
 use crate::quota;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+/// What a DID counts as at some moment: its status, and whether its time is over (AX-31).
+pub use x811_protocol::answer::AgentStatus as Standing;
 use x811_protocol::digest::Digest;
 use x811_protocol::document::DidDocument;
 use x811_protocol::event::{
@@ -32,31 +34,6 @@ impl Status {
             Status::Active => "active",
             Status::Deactivated => "deactivated",
             Status::Revoked => "revoked",
-        }
-    }
-}
-
-/// What a DID counts as at some moment: its status, and whether its time is over (AX-31).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// It may act.
-    Active,
-    /// It asked to be left out for a while.
-    Deactivated,
-    /// It is active but past the expiry it registered.
-    Expired,
-    /// It never comes back.
-    Revoked,
-}
-
-impl Standing {
-    /// The word shown.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Standing::Active => "active",
-            Standing::Deactivated => "deactivated",
-            Standing::Expired => "expired",
-            Standing::Revoked => "revoked",
         }
     }
 }

@@ -18,8 +18,10 @@
 //! | [`jws`] | signatures inside a payload |
 //! | [`kernel`], [`interaction`], [`contract`], [`capability`], [`round`] | the machines |
 //! | [`settlement_view`] | where an interaction's money is, read off its records |
+//! | [`answer`] | what the ledger answers over HTTP, for who writes it and who reads it |
 //! | [`trust`] | what agents earn by how their interactions end |
 
+pub mod answer;
 pub mod authorization;
 pub mod canonical;
 pub mod capability;
@@ -42,6 +44,8 @@ pub mod key;
 pub mod money;
 pub mod narration;
 pub mod observation;
+#[cfg(feature = "openapi")]
+mod openapi;
 pub mod parameters;
 pub mod payload;
 pub mod refusal;

@@ -6,6 +6,7 @@ use x811_client::http::BoundWallet;
 use x811_client::identity::{AgentName, Identity};
 use x811_protocol::did::Did;
 use x811_protocol::time::TimestampMs;
+use x811_protocol::wallet::WalletKind;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -45,14 +46,13 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
 
 async fn known_to_ledger(did: Did, context: &Context) -> Result<KnownAgent, Failure> {
     let agent = context.client()?.agent(did).await?;
-    let wallets = agent.wallets.iter();
     Ok(KnownAgent {
         did: agent.did,
         status: json!(agent.status),
         expires_at_ms: agent.expires_at_ms,
         expires: agent.expires_at_ms.map(|at| moment(at, context.now())),
         capabilities: agent.capabilities,
-        wallets: wallets.map(KnownWallet::of).collect(),
+        wallets: agent.wallets,
         keys: json!(agent.keys),
         position: agent.position,
     })
@@ -134,31 +134,16 @@ struct KnownAgent {
     #[serde(skip)]
     expires: Option<String>,
     capabilities: Vec<String>,
-    wallets: Vec<KnownWallet>,
+    wallets: Vec<BoundWallet>,
     keys: Value,
     position: u64,
 }
 
-#[derive(Serialize)]
-struct KnownWallet {
-    address: String,
-    kind: String,
-}
-
-impl KnownWallet {
-    fn of(wallet: &BoundWallet) -> KnownWallet {
-        KnownWallet {
-            address: wallet.address.to_checksum(),
-            kind: wallet.kind.clone(),
-        }
-    }
-
-    fn text(&self) -> String {
-        match self.kind.as_str() {
-            "eoa" => self.address.clone(),
-            "erc1271" => format!("{} (contract)", self.address),
-            other => format!("{} ({other})", self.address),
-        }
+fn of_wallet(wallet: &BoundWallet) -> String {
+    let address = wallet.address.to_checksum();
+    match wallet.kind {
+        WalletKind::Eoa => address,
+        WalletKind::Erc1271 => format!("{address} (contract)"),
     }
 }
 
@@ -169,7 +154,7 @@ impl Report for KnownAgent {
             [] => "none".to_owned(),
             list => list.join(", "),
         };
-        let wallets: Vec<String> = self.wallets.iter().map(KnownWallet::text).collect();
+        let wallets: Vec<String> = self.wallets.iter().map(of_wallet).collect();
         out.fields(&[
             (
                 "status",

@@ -22,6 +22,7 @@ use std::sync::Arc;
 /// Names of the ten states (AE-9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum StateName {
     /// REQUEST recorded, OFFER awaited.
     Pending,
