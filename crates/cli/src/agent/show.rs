@@ -1,11 +1,9 @@
 //! `x811 agent show`.
 
 use serde::Serialize;
-use serde_json::{Value, json};
-use x811_client::http::BoundWallet;
+use x811_client::http::{Agent, BoundWallet};
 use x811_client::identity::{AgentName, Identity};
 use x811_protocol::did::Did;
-use x811_protocol::time::TimestampMs;
 use x811_protocol::wallet::WalletKind;
 
 use crate::context::Context;
@@ -46,16 +44,8 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
 
 async fn known_to_ledger(did: Did, context: &Context) -> Result<KnownAgent, Failure> {
     let agent = context.client()?.agent(did).await?;
-    Ok(KnownAgent {
-        did: agent.did,
-        status: json!(agent.status),
-        expires_at_ms: agent.expires_at_ms,
-        expires: agent.expires_at_ms.map(|at| moment(at, context.now())),
-        capabilities: agent.capabilities,
-        wallets: agent.wallets,
-        keys: json!(agent.keys),
-        position: agent.position,
-    })
+    let expires = agent.expires_at_ms.map(|at| moment(at, context.now()));
+    Ok(KnownAgent { agent, expires })
 }
 
 #[derive(Serialize)]
@@ -127,16 +117,10 @@ impl Report for LocalAgents {
 
 #[derive(Serialize)]
 struct KnownAgent {
-    did: Did,
-    status: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expires_at_ms: Option<TimestampMs>,
+    #[serde(flatten)]
+    agent: Agent,
     #[serde(skip)]
     expires: Option<String>,
-    capabilities: Vec<String>,
-    wallets: Vec<BoundWallet>,
-    keys: Value,
-    position: u64,
 }
 
 fn of_wallet(wallet: &BoundWallet) -> String {
@@ -149,24 +133,22 @@ fn of_wallet(wallet: &BoundWallet) -> String {
 
 impl Report for KnownAgent {
     fn print(&self, out: &mut Out) {
-        out.heading(Tone::Plain, self.did);
+        let KnownAgent { agent, expires } = self;
+        out.heading(Tone::Plain, agent.did);
         let listed = |list: &[String]| match list {
             [] => "none".to_owned(),
             list => list.join(", "),
         };
-        let wallets: Vec<String> = self.wallets.iter().map(of_wallet).collect();
+        let wallets: Vec<String> = agent.wallets.iter().map(of_wallet).collect();
         out.fields(&[
-            (
-                "status",
-                self.status.as_str().unwrap_or_default().to_owned(),
-            ),
+            ("status", agent.status.as_str().to_owned()),
             (
                 "expires",
-                self.expires.clone().unwrap_or_else(|| "never".to_owned()),
+                expires.clone().unwrap_or_else(|| "never".to_owned()),
             ),
-            ("capabilities", listed(&self.capabilities)),
+            ("capabilities", listed(&agent.capabilities)),
             ("wallets", listed(&wallets)),
-            ("recorded", format!("position {}", self.position)),
+            ("recorded", format!("position {}", agent.position)),
         ]);
     }
 }
