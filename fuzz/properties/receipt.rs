@@ -3,7 +3,7 @@
 use serde_json::json;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, Frontier, Policy};
-use x811_ledger::receipt::{Receipt, Verdict, tlog_proof, verify};
+use x811_ledger::receipt::{ClaimVerdict, Receipt, tlog_proof, verify};
 use x811_protocol::key::SecretKey;
 
 /// Fails when one of the properties does not hold for `bytes`.
@@ -21,7 +21,7 @@ pub fn holds(bytes: &[u8]) {
 fn check(receipt: &Receipt) {
     let checked = verify(receipt, None);
     let last = checked.steps.last().expect("something is said of it");
-    let is_broken = |verdict| verdict == Verdict::Broken;
+    let is_broken = |verdict| verdict == ClaimVerdict::Broken;
     assert_eq!(checked.paid.is_none(), is_broken(last.verdict), "{last:?}");
     let others = checked.steps.iter().rev().skip(1);
     assert!(

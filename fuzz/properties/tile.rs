@@ -1,7 +1,7 @@
 //! What holds for every tile that is read (C2SP tlog-tiles). The input is its path, a line feed, and
 //! the file.
 
-use x811_eventlog::tile::{Content, read_entries, write_entries};
+use x811_eventlog::tile::{TileContent, read_entries, write_entries};
 use x811_eventlog::{HashTile, Tile};
 
 /// Fails when one of the properties does not hold for `bytes`.
@@ -40,8 +40,8 @@ fn check_place(tile: Tile) {
     assert!((1..=256).contains(&tile.width));
     assert_eq!(tile.is_partial(), tile.width < 256);
     let shift = match tile.content {
-        Content::Hashes(level) => u32::from(level) * 8,
-        Content::Entries => 0,
+        TileContent::Hashes(level) => u32::from(level) * 8,
+        TileContent::Entries => 0,
     };
     let count = tile.start().checked_add(u64::from(tile.width));
     let size = count.and_then(|count| count.checked_shl(shift).filter(|_| shift < 64));

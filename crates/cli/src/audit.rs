@@ -28,7 +28,7 @@ use serde::Serialize;
 use x811_client::clock::{Clock as _, SystemClock};
 use x811_eventlog::{Hash, ReadError};
 use x811_ledger::audit::{self, Options, Outcome, audit_export, audit_store};
-use x811_store::{Backend, OpenError, SqliteReadModel};
+use x811_store::{Backend, OpenError, ReadRows};
 
 use crate::doctor::prefix::Prefix;
 use crate::exit::Exit;
@@ -39,7 +39,7 @@ use crate::trust::{RefreshArgs, TrustArgs};
 use bar::Bar;
 use checkpoint_dir::CheckpointDir;
 use csv::Tables;
-use draft::Draft;
+use draft::FileDraft;
 use listing::ListingArgs;
 use network::{Hearing, Witnesses};
 use page::Page;
@@ -122,7 +122,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let draft = args
         .html
         .as_deref()
-        .map(|page| Draft::of(page, &args.source));
+        .map(|page| FileDraft::of(page, &args.source));
     let draft = draft.transpose()?;
     let tables = args.listing.csv.as_deref();
     let tables = tables.map(|folder| Tables::of(folder, &args.source));
@@ -229,7 +229,7 @@ pub(crate) async fn of_directory(
     options: impl Into<Options>,
 ) -> Result<audit::Report, Failure> {
     let store = open_store(directory).await?;
-    let rows = match SqliteReadModel::open_read_only(directory).await {
+    let rows = match ReadRows::open_read_only(directory).await {
         Ok(rows) => Some(rows),
         // Rows may be thrown away at any time; the log is what counts.
         Err(OpenError::NoLedger { .. }) => None,
@@ -328,7 +328,7 @@ struct Audited {
     #[serde(skip_serializing_if = "Option::is_none")]
     network: Option<Hearing>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    proofs: Option<proofs::Held>,
+    proofs: Option<proofs::ProofsHeld>,
     #[serde(skip_serializing_if = "Option::is_none")]
     html: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -10,9 +10,9 @@ use serde::Serialize;
 use x811_ledger::doctor::{DoctorError, Examined, Finding, examine};
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::snapshot::{self, SnapshotStore as _};
-use x811_store::{Backend, FileSnapshots, OpenError, RowDifference, SqliteReadModel};
+use x811_store::{Backend, FileSnapshots, OpenError, ReadRows, RowDifference};
 
-use checkpoint::{Found, Signed};
+use checkpoint::{FoundCheckpoint, Signed};
 use prefix::Prefix;
 
 use crate::audit::{open_store, unopened};
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 
 /// Examines; [`Exit::Findings`] when anything is wrong and stays so.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
-    let found_checkpoint = Found::look(&args.data_dir, args.checkpoint_dir).await;
+    let found_checkpoint = FoundCheckpoint::look(&args.data_dir, args.checkpoint_dir).await;
     let store = open_store(&args.data_dir).await?;
     let work = tempfile::tempdir().map_err(|error| {
         Failure::local(
@@ -50,11 +50,11 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     })?;
     let (found, due) = (work.path().join("found"), work.path().join("due"));
     let rows = FoundRows::copy(&args.data_dir, &found).await?;
-    let rebuilt = SqliteReadModel::open(&due).await.map_err(unopened)?;
+    let rebuilt = ReadRows::open(&due).await.map_err(unopened)?;
     let snapshots = FileSnapshots::of(&args.data_dir);
     let sizes = snapshots.sizes().map_err(unlisted)?;
     let mut stops = sizes.clone();
-    stops.extend(found_checkpoint.as_ref().and_then(Found::size));
+    stops.extend(found_checkpoint.as_ref().and_then(FoundCheckpoint::size));
     let mut examined = examine(&store, &rebuilt, rows.rebuilt_to(), &stops)
         .await
         .map_err(unexamined)?;
@@ -117,7 +117,7 @@ impl FoundRows {
     /// Copies the rows as they are at one moment.
     async fn copy(data_dir: &Path, target: &Path) -> Result<FoundRows, Failure> {
         let damaged = |why: String| Ok(FoundRows::Damaged(why));
-        let rows = match SqliteReadModel::open_read_only(data_dir).await {
+        let rows = match ReadRows::open_read_only(data_dir).await {
             Ok(rows) => rows,
             // Rows may be thrown away at any time: the next start writes them again.
             Err(OpenError::NoLedger { .. }) if !data_dir.join("read.db").exists() => {
@@ -139,9 +139,7 @@ impl FoundRows {
             Err(error) if error.is_damage() => return damaged(error.to_string()),
             copied => copied.map_err(unopened)?,
         }
-        let copy = SqliteReadModel::open_read_only(target)
-            .await
-            .map_err(unopened)?;
+        let copy = ReadRows::open_read_only(target).await.map_err(unopened)?;
         let size = copy.applied_size().await;
         copy.close().await;
         match size {
@@ -275,10 +273,10 @@ impl Diagnosis {
         due: &Path,
         may_repair: bool,
     ) -> Result<(), Failure> {
-        let differences = SqliteReadModel::differences(found, due).await;
+        let differences = ReadRows::differences(found, due).await;
         let differences = differences.map_err(|error| Failure::local("rows", error.to_string()))?;
         if may_repair && !differences.is_empty() {
-            SqliteReadModel::replace(&self.data_dir, due).map_err(unopened)?;
+            ReadRows::replace(&self.data_dir, due).map_err(unopened)?;
             self.rows_repaired = true;
         } else {
             self.findings.extend(differences.iter().map(row_finding));
@@ -289,7 +287,7 @@ impl Diagnosis {
     /// Puts rows that were written again in place of damaged ones, where that may be.
     fn replace_rows(&mut self, due: &Path, why: String, may_repair: bool) -> Result<(), Failure> {
         if may_repair {
-            SqliteReadModel::replace(&self.data_dir, due).map_err(unopened)?;
+            ReadRows::replace(&self.data_dir, due).map_err(unopened)?;
             self.rows_repaired = true;
         } else {
             self.findings.push(Finding {

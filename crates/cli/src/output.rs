@@ -273,9 +273,9 @@ pub(crate) mod tests {
 
     /// Keeps what is printed.
     #[derive(Clone, Default)]
-    pub(crate) struct Kept(Arc<Mutex<Vec<u8>>>);
+    pub(crate) struct CapturedBytes(Arc<Mutex<Vec<u8>>>);
 
-    impl Kept {
+    impl CapturedBytes {
         fn raw(&self) -> String {
             String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
         }
@@ -288,7 +288,7 @@ pub(crate) mod tests {
         }
     }
 
-    impl Write for Kept {
+    impl Write for CapturedBytes {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -300,8 +300,8 @@ pub(crate) mod tests {
     }
 
     /// An output, and what goes to its standard output and standard error.
-    pub(crate) fn kept(json: bool) -> (Out, Kept, Kept) {
-        let (out, err) = (Kept::default(), Kept::default());
+    pub(crate) fn kept(json: bool) -> (Out, CapturedBytes, CapturedBytes) {
+        let (out, err) = (CapturedBytes::default(), CapturedBytes::default());
         let printing = Out::new(json, Box::new(out.clone()), Box::new(err.clone()));
         (printing, out, err)
     }

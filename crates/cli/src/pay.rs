@@ -73,7 +73,7 @@ pub(crate) async fn pay(case: &Case<'_>, args: Args, out: &mut Out) -> Result<Ex
     };
     let made = payer.pay(args.plain_transfer).await?;
     let sent = declare(case, &network, due, &made).await?;
-    out.report(&Paid {
+    out.report(&PaidAnswer {
         resumed: made.origin != Origin::Signed,
         origin: made.origin,
         tx_hash: made.tx_hash,
@@ -127,7 +127,7 @@ async fn declare(
 }
 
 #[derive(Serialize)]
-struct Paid {
+struct PaidAnswer {
     /// The transfer is not of this run; nothing was paid twice.
     resumed: bool,
     origin: Origin,
@@ -146,7 +146,7 @@ struct Paid {
     payment: Sent,
 }
 
-impl Report for Paid {
+impl Report for PaidAnswer {
     fn print(&self, out: &mut Out) {
         let amount = &self.amount_usdc;
         let heading = match self.origin {

@@ -25,7 +25,7 @@ pub use offer::Offer;
 pub use payment::Payment;
 pub use registry::{Entry, Registration, Rotation, StatusChange, Update, service_endpoint};
 pub use request::{BudgetError, Request};
-pub use result::{Content, Delivery};
+pub use result::{Delivery, ResultContent};
 pub use round::{About, Ballot, NewProposal, RoundStep};
 pub use session::{AnsweredTerms, Renews, SessionStep};
 pub use verify::{Judgement, Verify};

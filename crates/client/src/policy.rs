@@ -12,7 +12,7 @@ use x811_protocol::facts::{AcceptancePolicy, OfferFacts, RejectCode, RequestFact
 
 /// What to do with an OFFER.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum OfferVerdict {
     /// Send the ACCEPT.
     Accept,
     /// Ask a person while the OFFER lives; without an answer the ledger lets it expire with
@@ -80,11 +80,11 @@ pub fn judge(
     request: &RequestFacts,
     provider: Provider,
     minimum_trust: Trust,
-) -> Verdict {
+) -> OfferVerdict {
     let fault = first_fault(offer, request, provider, minimum_trust);
-    let alone = fault.map_or(Verdict::Accept, reject);
+    let alone = fault.map_or(OfferVerdict::Accept, reject);
     let with_a_person = match (provider.status, fault) {
-        (ProviderStatus::Active, _) => Verdict::AskPerson,
+        (ProviderStatus::Active, _) => OfferVerdict::AskPerson,
         (_, code) => reject(code.unwrap_or(RejectCode::PolicyRejected)),
     };
     match request.acceptance_policy {
@@ -118,8 +118,8 @@ fn first_fault(
     }
 }
 
-fn reject(code: RejectCode) -> Verdict {
-    Verdict::Reject {
+fn reject(code: RejectCode) -> OfferVerdict {
+    OfferVerdict::Reject {
         code,
         error_code: Code::PolicyRejected,
     }
@@ -188,8 +188,8 @@ mod tests {
 
     use super::*;
     use AcceptancePolicy::{Auto, HumanApproval, Threshold};
+    use OfferVerdict::{Accept, AskPerson};
     use ProviderStatus::{Active, Deactivated, Expired, InvalidDocument, Revoked};
-    use Verdict::{Accept, AskPerson};
 
     fn usdc(text: &str) -> MicroUsdc {
         MicroUsdc::from_usdc_decimal(text).unwrap()
@@ -230,8 +230,8 @@ mod tests {
         }
     }
 
-    fn rejected(code: RejectCode) -> Verdict {
-        Verdict::Reject {
+    fn rejected(code: RejectCode) -> OfferVerdict {
+        OfferVerdict::Reject {
             code,
             error_code: Code::PolicyRejected,
         }

@@ -28,14 +28,14 @@ pub const MAX_LEVEL: u8 = 63;
 
 /// What a tile holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Content {
+pub enum TileContent {
     /// Hashes of this level, 0 being record hashes; at most [`MAX_LEVEL`].
     Hashes(u8),
     /// Leaves, each behind its length.
     Entries,
 }
 
-impl Content {
+impl TileContent {
     /// How many hashes, or entries, of this kind a tree over `size` leaves has.
     #[must_use]
     pub fn count(self, size: u64) -> u64 {
@@ -52,7 +52,7 @@ impl Content {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tile {
     /// What it holds.
-    pub content: Content,
+    pub content: TileContent,
     /// Place among those of its kind, from the left.
     pub index: u64,
     /// Hashes, or entries, in it: 1 to [`TILE_WIDTH`]; fewer make it partial.
@@ -62,7 +62,7 @@ pub struct Tile {
 impl Tile {
     /// The tile at `index` as a tree over `size` leaves has it; `None` where that has none.
     #[must_use]
-    pub fn at(content: Content, index: u64, size: u64) -> Option<Self> {
+    pub fn at(content: TileContent, index: u64, size: u64) -> Option<Self> {
         let from = index.checked_mul(u64::from(TILE_WIDTH))?;
         let count = content.count(size).checked_sub(from)?;
         let width = u16::try_from(count).unwrap_or(TILE_WIDTH).min(TILE_WIDTH);
@@ -76,8 +76,8 @@ impl Tile {
     /// Every tile of a tree over `size` leaves: entries first, then hashes, from the leaves up and
     /// from left to right. Partial ones are there where the tree ends in them, and only there.
     pub fn all(size: u64) -> impl Iterator<Item = Self> {
-        let levels = (0..=MAX_LEVEL).map(Content::Hashes);
-        let contents = std::iter::once(Content::Entries).chain(levels);
+        let levels = (0..=MAX_LEVEL).map(TileContent::Hashes);
+        let contents = std::iter::once(TileContent::Entries).chain(levels);
         contents
             .take_while(move |content| content.count(size) > 0)
             .flat_map(move |content| (0..).map_while(move |index| Self::at(content, index, size)))
@@ -118,7 +118,7 @@ impl Tile {
     #[must_use]
     pub fn with_node(node: Node, size: u64) -> Option<Self> {
         let (level, index, within) = Self::of_node(node);
-        let tile = Self::at(Content::Hashes(level), index, size)?;
+        let tile = Self::at(TileContent::Hashes(level), index, size)?;
         (within.end <= usize::from(tile.width)).then_some(tile)
     }
 }
@@ -127,7 +127,7 @@ impl Tile {
 mod tests {
     use super::*;
 
-    fn count(tiles: &[Tile], content: Content, width: u16) -> usize {
+    fn count(tiles: &[Tile], content: TileContent, width: u16) -> usize {
         let same = |tile: &&Tile| tile.content == content && tile.width == width;
         tiles.iter().filter(same).count()
     }
@@ -137,13 +137,13 @@ mod tests {
     fn a_tree_of_70_000_has_the_tiles_of_the_specification() {
         let tiles: Vec<Tile> = Tile::all(70_000).collect();
         let table = [
-            (Content::Entries, TILE_WIDTH, 273),
-            (Content::Entries, 112, 1),
-            (Content::Hashes(0), TILE_WIDTH, 273),
-            (Content::Hashes(0), 112, 1),
-            (Content::Hashes(1), TILE_WIDTH, 1),
-            (Content::Hashes(1), 17, 1),
-            (Content::Hashes(2), 1, 1),
+            (TileContent::Entries, TILE_WIDTH, 273),
+            (TileContent::Entries, 112, 1),
+            (TileContent::Hashes(0), TILE_WIDTH, 273),
+            (TileContent::Hashes(0), 112, 1),
+            (TileContent::Hashes(1), TILE_WIDTH, 1),
+            (TileContent::Hashes(1), 17, 1),
+            (TileContent::Hashes(2), 1, 1),
         ];
         for (content, width, expected) in table {
             assert_eq!(
@@ -156,7 +156,7 @@ mod tests {
 
         let small: Vec<Tile> = Tile::all(256).skip(1).collect();
         let tile = |level, width| Tile {
-            content: Content::Hashes(level),
+            content: TileContent::Hashes(level),
             index: 0,
             width,
         };
@@ -174,13 +174,13 @@ mod tests {
                     ..tile
                 };
                 assert!(!wider.is_in(size), "{tile:?} {size}");
-                if tile.content == Content::Entries {
+                if tile.content == TileContent::Entries {
                     assert!(!tile.is_in(tile.start() + u64::from(tile.width) - 1));
                 }
             }
         }
         let absurd = Tile {
-            content: Content::Hashes(63),
+            content: TileContent::Hashes(63),
             index: u64::MAX,
             width: 1,
         };

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use sha2::Sha256;
 use x811_eventlog::consistency::ConsistencyError;
 use x811_eventlog::inclusion::InclusionError;
-use x811_eventlog::tile::{Content, HashTile, Tile};
+use x811_eventlog::tile::{HashTile, Tile, TileContent};
 use x811_eventlog::{ConsistencyProof, Hash, InclusionProof, Node, TileEdge, root_of};
 
 fn entry(n: u64) -> Vec<u8> {
@@ -196,7 +196,7 @@ fn tiles_hold_every_node_that_a_proof_needs() {
         let leaves = leaves(size);
         let tiles = tiles(&leaves);
         let mut expected: Vec<Tile> = Tile::all(size).collect();
-        expected.retain(|tile| tile.content != Content::Entries);
+        expected.retain(|tile| tile.content != TileContent::Entries);
         let mut found: Vec<Tile> = tiles.iter().map(HashTile::tile).collect();
         found.sort_by_key(|tile| (tile.content, tile.index));
         assert_eq!(found, expected, "size {size}");

@@ -4,7 +4,7 @@ use crate::quota;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 /// What a DID counts as at some moment: its status, and whether its time is over (AX-31).
-pub use x811_protocol::answer::AgentStatus as Standing;
+pub use x811_protocol::answer::AgentStatus as AgentStanding;
 use x811_protocol::digest::Digest;
 use x811_protocol::document::DidDocument;
 use x811_protocol::event::{
@@ -202,13 +202,13 @@ impl Agent {
     }
 
     /// What it counts as at `at`.
-    pub fn standing(&self, at: TimestampMs) -> Standing {
+    pub fn standing(&self, at: TimestampMs) -> AgentStanding {
         let expired = self.expires_at_ms.is_some_and(|expires| at > expires);
         match self.status {
-            Status::Revoked => Standing::Revoked,
-            Status::Deactivated => Standing::Deactivated,
-            Status::Active if expired => Standing::Expired,
-            Status::Active => Standing::Active,
+            Status::Revoked => AgentStanding::Revoked,
+            Status::Deactivated => AgentStanding::Deactivated,
+            Status::Active if expired => AgentStanding::Expired,
+            Status::Active => AgentStanding::Active,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use x811_eventlog::Record;
-use x811_protocol::capability::agreement::Standing;
+use x811_protocol::capability::agreement::AgreementStanding;
 use x811_protocol::capability::{descriptor, session};
 use x811_protocol::code::Code;
 use x811_protocol::contract;
@@ -110,7 +110,7 @@ fn state_name_after(accepted: &EnvelopeAccepted) -> Option<&'static str> {
     match &accepted.facts {
         Facts::Negotiation(facts) => Some(contract::state_after(facts).as_str()),
         Facts::Capability(CapabilityFacts::Advertise(_)) => Some(descriptor::STATE),
-        Facts::Capability(CapabilityFacts::Revoke(_)) => Some(Standing::Revoked.as_str()),
+        Facts::Capability(CapabilityFacts::Revoke(_)) => Some(AgreementStanding::Revoked.as_str()),
         Facts::Capability(facts) => {
             session::state_after(facts, &accepted.derived).map(session::StateName::as_str)
         }
@@ -140,7 +140,7 @@ pub enum Answer {
 
 /// What a turn decided; answers that rest on an earlier record are read after the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum TurnVerdict {
     /// Recorded at this position of the draft.
     Recorded(u64),
     /// Answered from an earlier record.

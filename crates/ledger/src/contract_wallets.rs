@@ -8,7 +8,7 @@
 use crate::port::{ContractProof, ContractVerdict, ContractWallets, ContractsNotAsked};
 use crate::registry;
 use crate::sequencer::busy;
-use crate::submission::{Content, Submission};
+use crate::submission::{MessageContent, Submission};
 use crate::world::World;
 use x811_protocol::code::Code;
 use x811_protocol::payload::registry::wallet_refused;
@@ -28,7 +28,7 @@ pub(crate) async fn judge(
     contracts: &impl ContractWallets,
     now: TimestampMs,
 ) -> Result<Box<Submission>, Refusal> {
-    let Ok(Content::Registry(operation)) = &message.content else {
+    let Ok(MessageContent::Registry(operation)) = &message.content else {
         return Ok(message);
     };
     let wallets = operation.entry().map_or(&[][..], |entry| &entry.wallets);

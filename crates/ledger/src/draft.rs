@@ -3,7 +3,7 @@
 
 mod journal;
 
-pub(crate) use journal::{Found, SubjectJournal};
+pub(crate) use journal::{Findable, SubjectJournal};
 
 use crate::answer::Accepted;
 use crate::policies;
@@ -31,7 +31,7 @@ const BATCH_BYTES_WITH_LAPSES: usize = MAX_BATCH_BYTES * 15 / 16;
 
 /// A batch being decided.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct BatchDraft {
     /// What the batch began with: it is decided again from here when a part of it is undone.
     base: World,
     world: World,
@@ -106,11 +106,11 @@ pub(crate) struct Savepoint {
     nonces: usize,
 }
 
-impl Draft {
+impl BatchDraft {
     /// A batch on top of `world`, and of the batch `before` it that is still being written.
-    pub(crate) fn on(world: &World, before: Option<Arc<Unwritten>>) -> Draft {
+    pub(crate) fn on(world: &World, before: Option<Arc<Unwritten>>) -> BatchDraft {
         let expected_size = world.head().size;
-        Draft {
+        BatchDraft {
             base: world.clone(),
             world: world.clone(),
             commit: Commit {
@@ -166,7 +166,7 @@ impl Draft {
 
     /// Goes back, by doing again what was done before the savepoint.
     pub(crate) fn restore(&mut self, savepoint: Savepoint) {
-        let mut again = Draft::on(&self.base, self.before.take());
+        let mut again = BatchDraft::on(&self.base, self.before.take());
         // Heads are seen, not recorded.
         for head in self.world.seen_heads() {
             again.world.saw_head(head);

@@ -6,7 +6,7 @@
 //!
 //! Leaf, signature and facts stay: what the body proved is the ledger's word from then on.
 
-use crate::agent::Standing;
+use crate::agent::AgentStanding;
 use crate::world::World;
 use std::fmt;
 use std::str::FromStr;
@@ -240,7 +240,7 @@ pub(crate) fn check_operator(
     now: TimestampMs,
 ) -> Result<(), Refusal> {
     let standing = world.agent(operator).map(|agent| agent.standing(now));
-    if standing == Some(Standing::Active) {
+    if standing == Some(AgentStanding::Active) {
         return Ok(());
     }
     let message = "the operator's DID is not registered here, or not active";

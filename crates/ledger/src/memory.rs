@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use x811_eventlog::tile::Content;
+use x811_eventlog::tile::TileContent;
 use x811_eventlog::{
     AppendError, EventLog, Hash, HashTile, Head, MemoryLog, Node, ReadError, Record, Tile,
     check_batch, root_of,
@@ -52,13 +52,13 @@ pub struct InjectedFault;
 /// A key that may be used once was used again.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is taken: the commit would break a promise, so nothing of it was stored")]
-pub struct Taken(&'static str);
+pub struct UsedTwice(&'static str);
 
 /// A [`LedgerStore`] that forgets everything when it is dropped.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     log: MemoryLog,
-    kept: Mutex<Kept>,
+    kept: Mutex<BesideLog>,
     /// What happens to the commits to come; those beyond it are stored.
     script: Mutex<VecDeque<Option<CommitFault>>>,
     /// Held for the length of a commit: commits come one at a time, and can be held up.
@@ -67,7 +67,7 @@ pub struct MemoryStore {
 
 /// Everything beside the log.
 #[derive(Debug, Default)]
-struct Kept {
+struct BesideLog {
     bodies: HashMap<u64, Body>,
     nonces: Vec<SpentNonce>,
     envelope_ids: HashMap<EnvelopeId, u64>,
@@ -145,20 +145,20 @@ impl MemoryStore {
     }
 }
 
-impl Kept {
+impl BesideLog {
     fn check(&self, commit: &Commit) -> Result<(), AppendError> {
         let mut ids = commit.envelope_ids.iter();
         let mut tags = commit.idempotency.iter();
         let mut claims = commit.claims.iter();
         let mut erased = commit.erased.iter();
         let taken = if erased.any(|erased| self.erased.contains_key(&erased.position)) {
-            Taken("an erasure")
+            UsedTwice("an erasure")
         } else if ids.any(|(id, _)| self.envelope_ids.contains_key(id)) {
-            Taken("an envelope id")
+            UsedTwice("an envelope id")
         } else if tags.any(|(tag, _)| self.idempotency.contains_key(tag)) {
-            Taken("an idempotency tag")
+            UsedTwice("an idempotency tag")
         } else if claims.any(|(claim, _)| self.claims.contains_key(claim)) {
-            Taken("a transfer")
+            UsedTwice("a transfer")
         } else {
             return Ok(());
         };
@@ -435,7 +435,7 @@ impl Rows {
     }
 
     fn hash_tile(&self, level: u8, index: u64) -> Option<HashTile> {
-        let tile = Tile::at(Content::Hashes(level), index, self.leaves.len() as u64)?;
+        let tile = Tile::at(TileContent::Hashes(level), index, self.leaves.len() as u64)?;
         let leaves_each = 1_usize << (8 * level);
         let from = usize::try_from(tile.start()).ok()? * leaves_each;
         let below = self.leaves[from..].chunks_exact(leaves_each);

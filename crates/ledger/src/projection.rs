@@ -14,7 +14,7 @@ pub(crate) use board::Board;
 pub(crate) use detail::Detail;
 
 use crate::row::{DeliveryRow, InteractionRow, RowChange, StreamRow, SubjectRow};
-use crate::world::{Held, Live, Touched, World, for_each_machine};
+use crate::world::{HeldMachine, Live, Touched, World, for_each_machine};
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ mod hold;
 
 pub use build::{RefreshError, build};
 pub use file::{NotARefresh, REFRESH_VERSION};
-pub use hold::{Held, Paper, is_same_log, since_replaced};
+pub use hold::{CheckpointHold, Paper, is_same_log, since_replaced};
 
 use crate::keys_statement::SignedKeys;
 use x811_eventlog::Hash;

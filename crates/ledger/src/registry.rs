@@ -9,7 +9,7 @@
 //! | deactivated | 1005 | 1003 | 1003 | 1003 | yes | yes |
 //! | revoked | 1005 | 1002 | 1002 | 1002 | 1002 | 1002 |
 
-use crate::agent::{Agent, Standing};
+use crate::agent::{Agent, AgentStanding};
 use crate::submission::not_taken;
 use x811_protocol::code::Code;
 use x811_protocol::envelope::{AcceptedHeader, CoreType, MessageType};
@@ -62,14 +62,14 @@ pub(crate) fn permitted(agent: Option<&Agent>, verb: Verb, at: TimestampMs) -> R
         (Some(agent), _) => agent.standing(at),
     };
     match (standing, verb) {
-        (Standing::Revoked, _) => Err(revoked()),
+        (AgentStanding::Revoked, _) => Err(revoked()),
         (_, Verb::Revoke)
-        | (Standing::Active | Standing::Expired, Verb::Update)
-        | (Standing::Active, Verb::Rotate | Verb::Deactivate)
-        | (Standing::Deactivated, Verb::Reactivate) => Ok(()),
-        (Standing::Deactivated, _) => Err(deactivated()),
-        (Standing::Expired, _) => Err(not_taken(standing)),
-        (Standing::Active, _) => Err(Refusal::state(
+        | (AgentStanding::Active | AgentStanding::Expired, Verb::Update)
+        | (AgentStanding::Active, Verb::Rotate | Verb::Deactivate)
+        | (AgentStanding::Deactivated, Verb::Reactivate) => Ok(()),
+        (AgentStanding::Deactivated, _) => Err(deactivated()),
+        (AgentStanding::Expired, _) => Err(not_taken(standing)),
+        (AgentStanding::Active, _) => Err(Refusal::state(
             "the DID is active already: there is nothing to reactivate",
         )),
     }

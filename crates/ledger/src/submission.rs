@@ -1,7 +1,7 @@
 //! The first half of a message's way: everything that needs no order. Runs in parallel, before the
 //! sequencer; what it finds is checked again at the message's turn.
 
-use crate::agent::{Agent, Standing};
+use crate::agent::{Agent, AgentStanding};
 use crate::world::World;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use x811_protocol::time::TimestampMs;
 
 /// What an authentic message says.
 #[derive(Debug, Clone)]
-pub(crate) enum Content {
+pub(crate) enum MessageContent {
     /// One of the eight core messages, or a custom one.
     Facts(Facts),
     /// What is asked of the registry.
@@ -37,7 +37,7 @@ pub(crate) struct Submission {
     /// The canonical signable bytes.
     pub(crate) body: Arc<[u8]>,
     /// A message whose content is refused still spends its nonce.
-    pub(crate) content: Result<Content, Refusal>,
+    pub(crate) content: Result<MessageContent, Refusal>,
 }
 
 /// A message that was read, as far as that needs nobody else's signature check.
@@ -140,7 +140,10 @@ pub(crate) fn verified(
 }
 
 /// What is not needed at the message's turn goes here, where it was made.
-fn submission(envelope: VerifiedEnvelope, content: Result<Content, Refusal>) -> Box<Submission> {
+fn submission(
+    envelope: VerifiedEnvelope,
+    content: Result<MessageContent, Refusal>,
+) -> Box<Submission> {
     Box::new(Submission {
         header: envelope.accepted_header(),
         body: envelope.into_parsed().body,
@@ -156,7 +159,10 @@ fn register(parsed: ParsedEnvelope, world: &World) -> Result<Box<Submission>, Re
     newly_named(&registration.entry.capabilities, &[])?;
     let envelope = verify(parsed, &registration.keys)?;
     let operation = Operation::Register(Box::new(registration));
-    Ok(submission(envelope, Ok(Content::Registry(operation))))
+    Ok(submission(
+        envelope,
+        Ok(MessageContent::Registry(operation)),
+    ))
 }
 
 /// A registration of the published SDK is signed by the key that it offers (decision 0190).
@@ -169,7 +175,10 @@ fn register_of_reference_sdk(
     newly_named(&registration.entry.capabilities, &[])?;
     let envelope = verify(parsed, &registration.keys)?;
     let operation = Operation::Register(Box::new(registration));
-    Ok(submission(envelope, Ok(Content::Registry(operation))))
+    Ok(submission(
+        envelope,
+        Ok(MessageContent::Registry(operation)),
+    ))
 }
 
 /// The published SDK leaves by a REQUEST of the agent to itself that says nothing (decision 0190).
@@ -185,7 +194,10 @@ fn deactivate_of_reference_sdk(
     }
     let envelope = verify(parsed, &registered.keys)?;
     let operation = Operation::of_reference_sdk(envelope.payload());
-    Ok(submission(envelope, operation.map(Content::Registry)))
+    Ok(submission(
+        envelope,
+        operation.map(MessageContent::Registry),
+    ))
 }
 
 /// Every other verb is signed by a key of the registered DID, whatever its standing: who it is
@@ -209,7 +221,10 @@ fn ask_registry(
         }
         Ok(operation)
     });
-    Ok(submission(envelope, operation.map(Content::Registry)))
+    Ok(submission(
+        envelope,
+        operation.map(MessageContent::Registry),
+    ))
 }
 
 /// The refusal of a payload for the registry, with everything else that is wrong with it.
@@ -256,7 +271,7 @@ fn addressed_to_ledger(parsed: &ParsedEnvelope, world: &World) -> Result<Did, Re
     ))
 }
 
-fn read(envelope: &VerifiedEnvelope, rules: &PayloadRules) -> Result<Content, Refusal> {
+fn read(envelope: &VerifiedEnvelope, rules: &PayloadRules) -> Result<MessageContent, Refusal> {
     let header = envelope.header();
     payload::check_size(&header.message_type, envelope.body().len(), rules)?;
     let key = KeyId {
@@ -264,7 +279,7 @@ fn read(envelope: &VerifiedEnvelope, rules: &PayloadRules) -> Result<Content, Re
         key: envelope.key().key,
     };
     payload::facts_of(header, &key, envelope.payload(), rules)
-        .map(Content::Facts)
+        .map(MessageContent::Facts)
         .map_err(|first| {
             all_faults(
                 first,
@@ -290,15 +305,15 @@ pub(crate) fn registered(world: &World, did: Did) -> Result<&Arc<Agent>, Refusal
 pub(crate) fn sender(world: &World, did: Did, now: TimestampMs) -> Result<&Arc<Agent>, Refusal> {
     let agent = registered(world, did)?;
     match agent.standing(now) {
-        Standing::Active => Ok(agent),
-        standing @ (Standing::Deactivated | Standing::Expired | Standing::Revoked) => {
-            Err(not_taken(standing))
-        }
+        AgentStanding::Active => Ok(agent),
+        standing @ (AgentStanding::Deactivated
+        | AgentStanding::Expired
+        | AgentStanding::Revoked) => Err(not_taken(standing)),
     }
 }
 
 /// X811-2003 for the standing of a sender (AE-94).
-pub(crate) fn not_taken(standing: Standing) -> Refusal {
+pub(crate) fn not_taken(standing: AgentStanding) -> Refusal {
     let status = standing.as_str();
     Refusal::new(
         Code::SignatureInvalid,

@@ -16,14 +16,14 @@ pub(crate) use round::Surroundings as RoundSurroundings;
 pub(crate) use route::{Reference, Route, route};
 pub(crate) use session::Surroundings as SessionSurroundings;
 
-use crate::agent::{Agent, Standing};
-use crate::answer::Verdict;
-use crate::draft::{Draft, FirstRequest, SubjectJournal};
+use crate::agent::{Agent, AgentStanding};
+use crate::answer::TurnVerdict;
+use crate::draft::{BatchDraft, FirstRequest, SubjectJournal};
 use crate::port::NonceOutcome;
 use crate::quota;
 use crate::registry;
 use crate::schemas::Schemas;
-use crate::submission::{Content, Submission, not_open, registered, sender};
+use crate::submission::{MessageContent, Submission, not_open, registered, sender};
 use crate::watch;
 use crate::world::{Fault, FirstAnswer, Live, World};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -68,36 +68,36 @@ pub(crate) struct Lookups {
 /// # Errors
 /// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
 pub(crate) fn take(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     message: &Submission,
     lookups: &Lookups,
     now: TimestampMs,
-) -> Result<Verdict, Fault> {
+) -> Result<TurnVerdict, Fault> {
     let from = message.header.from;
     if let Err(refusal) = authentic_still(draft.world(), message, now) {
-        return Ok(Verdict::Refused(refusal.related_to(message.header.id)));
+        return Ok(TurnVerdict::Refused(refusal.related_to(message.header.id)));
     }
     if let Some(first) = draft.world().first_answer(&message.header.nonce_tag) {
         return Ok(match first {
-            FirstAnswer::Record(position) => Verdict::Replays(position),
-            FirstAnswer::Refused(code) => Verdict::Refused(replayed(code)),
+            FirstAnswer::Record(position) => TurnVerdict::Replays(position),
+            FirstAnswer::Refused(code) => TurnVerdict::Refused(replayed(code)),
         });
     }
     let verdict = match fresh_id(draft.world(), message, lookups) {
         Ok(()) => decide(draft, message, lookups, now)?,
-        Err(refusal) => Verdict::Refused(refusal),
+        Err(refusal) => TurnVerdict::Refused(refusal),
     };
     let outcome = match &verdict {
         // A limit leaves the nonce unspent: the same message is taken when there is room.
-        Verdict::Refused(refusal) if refusal.code == Code::RateLimitExceeded => None,
-        Verdict::Refused(refusal) => Some(NonceOutcome::Refused(refusal.code)),
-        Verdict::Repeats(position) => Some(NonceOutcome::Repeated {
+        TurnVerdict::Refused(refusal) if refusal.code == Code::RateLimitExceeded => None,
+        TurnVerdict::Refused(refusal) => Some(NonceOutcome::Refused(refusal.code)),
+        TurnVerdict::Repeats(position) => Some(NonceOutcome::Repeated {
             position: *position,
         }),
-        Verdict::Recorded(_) | Verdict::Replays(_) => None,
+        TurnVerdict::Recorded(_) | TurnVerdict::Replays(_) => None,
     };
     let verdict = match outcome.map(|outcome| (outcome, quota::refusal(draft.world(), from))) {
-        Some((_, Err(limit))) => Verdict::Refused(limit),
+        Some((_, Err(limit))) => TurnVerdict::Refused(limit),
         Some((outcome, Ok(()))) => {
             draft.spend_nonce(&message.header, outcome, now);
             verdict
@@ -105,8 +105,10 @@ pub(crate) fn take(
         None => verdict,
     };
     Ok(match verdict {
-        Verdict::Refused(refusal) => Verdict::Refused(refusal.related_to(message.header.id)),
-        Verdict::Recorded(_) | Verdict::Repeats(_) | Verdict::Replays(_) => verdict,
+        TurnVerdict::Refused(refusal) => {
+            TurnVerdict::Refused(refusal.related_to(message.header.id))
+        }
+        TurnVerdict::Recorded(_) | TurnVerdict::Repeats(_) | TurnVerdict::Replays(_) => verdict,
     })
 }
 
@@ -156,8 +158,8 @@ fn authentic_still(world: &World, message: &Submission, now: TimestampMs) -> Res
 /// What is asked of the registry, where that is asked: the published SDK registers by a REQUEST.
 fn verb(message: &Submission) -> Result<Option<Verb>, Refusal> {
     match &message.content {
-        Ok(Content::Registry(operation)) => Ok(Some(operation.verb())),
-        Ok(Content::Facts(_)) | Err(_) => Verb::of(&message.header.message_type),
+        Ok(MessageContent::Registry(operation)) => Ok(Some(operation.verb())),
+        Ok(MessageContent::Facts(_)) | Err(_) => Verb::of(&message.header.message_type),
     }
 }
 
@@ -182,18 +184,20 @@ fn fresh_id(world: &World, message: &Submission, lookups: &Lookups) -> Result<()
 }
 
 fn decide(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     message: &Submission,
     lookups: &Lookups,
     now: TimestampMs,
-) -> Result<Verdict, Fault> {
+) -> Result<TurnVerdict, Fault> {
     let facts = match &message.content {
-        Err(refusal) => return Ok(Verdict::Refused(refusal.clone())),
-        Ok(Content::Registry(operation)) => return ask_registry(draft, message, operation, now),
-        Ok(Content::Facts(facts)) => facts,
+        Err(refusal) => return Ok(TurnVerdict::Refused(refusal.clone())),
+        Ok(MessageContent::Registry(operation)) => {
+            return ask_registry(draft, message, operation, now);
+        }
+        Ok(MessageContent::Facts(facts)) => facts,
     };
     if draft.world().agent(message.header.to).is_none() {
-        return Ok(Verdict::Refused(Refusal::new(
+        return Ok(TurnVerdict::Refused(Refusal::new(
             Code::AgentNotFound,
             Kind::NotFound,
             "the recipient is not registered here",
@@ -218,12 +222,12 @@ fn decide(
         Route::Subject(Subject::Round(id)) => round::take_part(draft, message, facts, id, now),
         // No message is about it.
         Route::Subject(Subject::Conduct(_)) | Route::Nowhere => {
-            Ok(Verdict::Refused(Refusal::state(
+            Ok(TurnVerdict::Refused(Refusal::state(
                 "no open interaction is known by this reference: check request_id and offer_id",
             )))
         }
         Route::Mail => mail(draft, message, facts, now),
-        Route::Finished => Ok(Verdict::Refused(Refusal::state(
+        Route::Finished => Ok(TurnVerdict::Refused(Refusal::state(
             "the interaction it refers to is finished: its history says how it ended",
         ))),
     }
@@ -247,18 +251,18 @@ fn referred(world: &World, lookups: &Lookups, reference: EnvelopeId) -> Referenc
 
 /// A message of an interaction.
 fn converse(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     message: &Submission,
     facts: &Facts,
     id: InteractionId,
     lookups: &Lookups,
     now: TimestampMs,
-) -> Result<Verdict, Fault> {
+) -> Result<TurnVerdict, Fault> {
     if let Some(verdict) = repeats(draft, message, facts, id, lookups, now) {
         return Ok(verdict);
     }
     if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
-        return Ok(Verdict::Refused(limit));
+        return Ok(TurnVerdict::Refused(limit));
     }
     for named in facts.names() {
         // What is due of a subject that a message names lapses first (machines.md section 3).
@@ -266,7 +270,7 @@ fn converse(
     }
     let surroundings = Surroundings::of(draft.world(), id, message, facts, now);
     let Some(surroundings) = surroundings else {
-        return Ok(Verdict::Refused(not_open()));
+        return Ok(TurnVerdict::Refused(not_open()));
     };
     let input = Input::Message {
         envelope: &message.header,
@@ -278,25 +282,25 @@ fn converse(
         return Err(fault);
     }
     Ok(match (execution.outcome, journal.accepted) {
-        (Ok(_), Some(accepted)) => Verdict::Recorded(accepted.position),
-        (Ok(_), None) => Verdict::Refused(Refusal::state("the message changes nothing")),
+        (Ok(_), Some(accepted)) => TurnVerdict::Recorded(accepted.position),
+        (Ok(_), None) => TurnVerdict::Refused(Refusal::state("the message changes nothing")),
         (Err(refusal), _) => match repeated(draft, message, facts, id) {
             // It found the lapse of the confirmation window, which does not end anything.
-            Some(position) => Verdict::Repeats(position),
-            None => Verdict::Refused(refusal),
+            Some(position) => TurnVerdict::Repeats(position),
+            None => TurnVerdict::Refused(refusal),
         },
     })
 }
 
 /// Idempotency (AX-12) and repeated PAYMENTs: answered from the first record.
 fn repeats(
-    draft: &Draft,
+    draft: &BatchDraft,
     message: &Submission,
     facts: &Facts,
     id: InteractionId,
     lookups: &Lookups,
     now: TimestampMs,
-) -> Option<Verdict> {
+) -> Option<TurnVerdict> {
     if let Facts::Request(request) = facts {
         let tag = &request.idempotency_tag;
         let first = draft
@@ -304,9 +308,9 @@ fn repeats(
             .or_else(|| lookups.requests.get(tag).copied())?;
         let same = first.to == message.header.to && first.payload_hash == request.payload_hash;
         return Some(if same {
-            Verdict::Repeats(first.position)
+            TurnVerdict::Repeats(first.position)
         } else {
-            Verdict::Refused(Refusal::new(
+            TurnVerdict::Refused(Refusal::new(
                 Code::InvalidStateTransition,
                 Kind::Conflict,
                 "this idempotency_key was used for another request: choose a new one",
@@ -316,24 +320,29 @@ fn repeats(
     let live = draft.world().interaction(id)?;
     let in_time = live.state.deadline().is_none_or(|deadline| now <= deadline);
     let position = repeated(draft, message, facts, id)?;
-    in_time.then_some(Verdict::Repeats(position))
+    in_time.then_some(TurnVerdict::Repeats(position))
 }
 
 /// Position of the PAYMENT that `facts` repeats.
-fn repeated(draft: &Draft, message: &Submission, facts: &Facts, id: InteractionId) -> Option<u64> {
+fn repeated(
+    draft: &BatchDraft,
+    message: &Submission,
+    facts: &Facts,
+    id: InteractionId,
+) -> Option<u64> {
     let live = draft.world().interaction(id)?;
     repeated_payment(&live.state, &message.header, facts)
 }
 
 /// A custom message, or an error that belongs to no interaction.
 fn mail(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     message: &Submission,
     facts: &Facts,
     now: TimestampMs,
-) -> Result<Verdict, Fault> {
+) -> Result<TurnVerdict, Fault> {
     if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
-        return Ok(Verdict::Refused(limit));
+        return Ok(TurnVerdict::Refused(limit));
     }
     let event = Event::EnvelopeAccepted(EnvelopeAccepted {
         envelope: message.header.clone(),
@@ -342,28 +351,28 @@ fn mail(
     });
     let stream = Stream::Mail(message.header.to);
     let appended = draft.append(&stream, event, Some(&message.body), now)?;
-    Ok(Verdict::Recorded(appended.position))
+    Ok(TurnVerdict::Recorded(appended.position))
 }
 
 /// A message to the registry.
 fn ask_registry(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     message: &Submission,
     operation: &Operation,
     now: TimestampMs,
-) -> Result<Verdict, Fault> {
+) -> Result<TurnVerdict, Fault> {
     let (from, verb) = (message.header.from, operation.verb());
     if let Err(limit) = quota::registry(draft.world(), &message.header, verb, now) {
-        return Ok(Verdict::Refused(limit));
+        return Ok(TurnVerdict::Refused(limit));
     }
     let agent = draft.world().agent(from).map(|agent| &**agent);
     let rules = draft.world().rules();
     let event = match registry::decide(agent, &message.header, operation, rules, now) {
         Ok(event) => event,
-        Err(refusal) => return Ok(Verdict::Refused(refusal)),
+        Err(refusal) => return Ok(TurnVerdict::Refused(refusal)),
     };
     let appended = draft.append(&Stream::Agent(from), event, Some(&message.body), now)?;
-    Ok(Verdict::Recorded(appended.position))
+    Ok(TurnVerdict::Recorded(appended.position))
 }
 
 /// What a decision about one interaction may look at, held so that a context can borrow it.
@@ -490,7 +499,7 @@ fn view(world: &World, provider: Did, now: TimestampMs) -> ProviderView {
     world
         .agent(provider)
         .map_or_else(ProviderView::default, |agent| ProviderView {
-            active: agent.standing(now) == Standing::Active,
+            active: agent.standing(now) == AgentStanding::Active,
             capabilities: agent.capabilities.clone(),
             wallet: agent.default_payee(),
             receipts: agent.receipts,

@@ -1,6 +1,6 @@
 //! Observations and time: what happens to interactions when nobody sends anything.
 
-use crate::draft::{Draft, SubjectJournal};
+use crate::draft::{BatchDraft, SubjectJournal};
 use crate::turn::{
     ContractSurroundings, Lookups, RoundSurroundings, SessionSurroundings, Surroundings,
 };
@@ -35,7 +35,7 @@ pub(crate) enum Progress {
 /// # Errors
 /// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
 pub(crate) fn observe(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     observation: &Observation,
     lookups: &Lookups,
     now: TimestampMs,
@@ -62,7 +62,7 @@ pub(crate) fn observe(
 }
 
 /// Notes the head and, when it changes what can be seen, says so in the log.
-fn see(draft: &mut Draft, network: &str, head: Block, now: TimestampMs) -> Result<(), Fault> {
+fn see(draft: &mut BatchDraft, network: &str, head: Block, now: TimestampMs) -> Result<(), Fault> {
     let Some((fresh_ms, blind_after_ms)) = limits(draft.world(), network) else {
         return Ok(());
     };
@@ -92,7 +92,7 @@ fn see(draft: &mut Draft, network: &str, head: Block, now: TimestampMs) -> Resul
 /// Blind at once when the endpoint is on another chain or nothing was ever seen, else once the
 /// last head is too old.
 fn cannot_see(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     network: &str,
     cause: BlindCause,
     now: TimestampMs,
@@ -110,7 +110,7 @@ fn cannot_see(
 }
 
 fn go_blind(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     network: &str,
     cause: BlindCause,
     now: TimestampMs,
@@ -162,7 +162,7 @@ fn blind_deadline(world: &World, network: &str) -> Option<TimestampMs> {
 
 /// Every interaction that declared one of the sweep's transactions, rivals in order of PAYMENT.
 fn sweep_interactions(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     sweep: &Sweep,
     lookups: &Lookups,
     now: TimestampMs,
@@ -194,7 +194,7 @@ fn sweep_interactions(
 }
 
 /// A block draws in every cycle that waits for it (round.md, "When it is decided", rule 9).
-fn draw(draft: &mut Draft, network: &str, block: Block, now: TimestampMs) {
+fn draw(draft: &mut BatchDraft, network: &str, block: Block, now: TimestampMs) {
     for id in draft.world().drawn_at(network, block.number) {
         let subject = Subject::Round(id);
         isolated(draft, subject, |draft| {
@@ -229,9 +229,9 @@ fn drawn(state: &round::State, block: Block) -> Option<CycleDrawn> {
 /// Runs `act` for one subject; `false` when it broke the rules. What it did is then undone, and
 /// the others are not held up by it.
 pub(crate) fn isolated(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     subject: Subject,
-    act: impl FnOnce(&mut Draft) -> Result<(), Fault>,
+    act: impl FnOnce(&mut BatchDraft) -> Result<(), Fault>,
 ) -> bool {
     let savepoint = draft.savepoint();
     let Err(fault) = act(draft) else {
@@ -245,7 +245,7 @@ pub(crate) fn isolated(
 /// Each receipt of a provider names the one before it, so that one decision reverses one
 /// transaction; then the same sweep is decided again for the next.
 fn sweep_interaction(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     sweep: &Sweep,
     id: InteractionId,
     lookups: &Lookups,
@@ -267,7 +267,7 @@ fn reversed(world: &World, id: InteractionId) -> BTreeSet<TxHash> {
 }
 
 fn decide_sweep(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     sweep: &Sweep,
     id: InteractionId,
     lookups: &Lookups,
@@ -307,7 +307,11 @@ fn awaited(world: &World, sweep: &Sweep, id: InteractionId) -> BTreeSet<TxHash> 
 ///
 /// # Errors
 /// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
-pub(crate) fn lapse(draft: &mut Draft, limit: usize, now: TimestampMs) -> Result<usize, Fault> {
+pub(crate) fn lapse(
+    draft: &mut BatchDraft,
+    limit: usize,
+    now: TimestampMs,
+) -> Result<usize, Fault> {
     lapse_each(draft, limit, now, |draft, subject| {
         lapse_one(draft, subject, now)
     })
@@ -318,7 +322,7 @@ pub(crate) fn lapse(draft: &mut Draft, limit: usize, now: TimestampMs) -> Result
 /// # Errors
 /// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
 pub(crate) fn lapse_one(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     subject: Subject,
     now: TimestampMs,
 ) -> Result<(), Fault> {
@@ -372,10 +376,10 @@ pub(crate) fn lapse_one(
 }
 
 fn lapse_each(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     limit: usize,
     now: TimestampMs,
-    act: impl Fn(&mut Draft, Subject) -> Result<(), Fault>,
+    act: impl Fn(&mut BatchDraft, Subject) -> Result<(), Fault>,
 ) -> Result<usize, Fault> {
     let mut faulty = BTreeSet::new();
     for _ in 0..limit {
@@ -419,7 +423,7 @@ fn networks(world: &World) -> Vec<String> {
 }
 
 fn with_interaction(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     id: InteractionId,
     (claimed, awaited): (BTreeSet<Claim>, BTreeSet<TxHash>),
     now: TimestampMs,
@@ -454,7 +458,7 @@ mod tests {
     #[test]
     fn lc_1_a_faulty_interaction_is_undone_alone() {
         let world = World::empty();
-        let mut draft = Draft::on(&world, None);
+        let mut draft = BatchDraft::on(&world, None);
         let now = TimestampMs::new(1_767_312_000_000);
         let id = InteractionId::from(EnvelopeId::from_parts(now.as_ms(), &[1; 10]));
         let network = Stream::Network("base".to_owned());
@@ -466,11 +470,11 @@ mod tests {
                 silent: None,
             }))
         };
-        let legal = |draft: &mut Draft| draft.append(&network, blind(), None, now).map(|_| ());
+        let legal = |draft: &mut BatchDraft| draft.append(&network, blind(), None, now).map(|_| ());
         assert!(isolated(&mut draft, id.into(), legal), "the first is kept");
         let size = draft.world().head().size;
         // What it did before its fault goes with it.
-        let faulty = |draft: &mut Draft| {
+        let faulty = |draft: &mut BatchDraft| {
             let event = Event::Network(NetworkEvent::Blind(NetworkBlind {
                 cause: BlindCause::WrongChain,
                 head: None,

@@ -320,7 +320,7 @@ const REGISTRY: [Entry; COUNT] = [
     entry(Code::VersionMismatch, "CCN-4008", "VERSION_MISMATCH", 422,
         "support a version of the other side, or ask another agent"),
     entry(Code::LimitReached, "CCN-4009", "LIMIT_REACHED", 422,
-        "go on without a further one"),
+        "keep to the limit that the refusal names, or go on without it"),
     entry(Code::TermsMismatch, "CCN-4010", "TERMS_MISMATCH", 422,
         "read what was recorded last and repeat that"),
     entry(Code::TooEarly, "CCN-4012", "TOO_EARLY", 422,

@@ -17,6 +17,7 @@
 //! | [`stream`] | names of the log's streams and of what they are about |
 //! | [`jws`] | signatures inside a payload |
 //! | [`kernel`], [`interaction`], [`contract`], [`capability`], [`round`] | the machines |
+//! | [`settlement`] | what pays, whoever owes it |
 //! | [`settlement_view`] | where an interaction's money is, read off its records |
 //! | [`answer`] | what the ledger answers over HTTP, for who writes it and who reads it |
 //! | [`trust`] | what agents earn by how their interactions end |
@@ -51,6 +52,7 @@ pub mod payload;
 pub mod refusal;
 pub mod round;
 pub mod rules;
+pub mod settlement;
 pub mod settlement_view;
 pub mod shown;
 pub mod signature;

@@ -26,14 +26,14 @@ use x811_ledger::sequencer::Ledger;
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::key::SecretKey;
 use x811_protocol::parameters::Parameters;
-use x811_store::{Backend, SqliteReadModel};
+use x811_store::{Backend, ReadRows};
 use x811_watcher::NetworkHealth;
 
 /// How long a read waits for the rows to catch up.
 const ROWS_PATIENCE_MS: u64 = 5_000;
 
 /// The ledger as the server runs it.
-pub(crate) type RunningLedger<C> = Ledger<Backend, SqliteReadModel, C>;
+pub(crate) type RunningLedger<C> = Ledger<Backend, ReadRows, C>;
 
 /// Shared by all requests.
 pub(crate) struct App<C> {

@@ -154,12 +154,9 @@ impl ConnectionLimits {
         max_connections: 1_024,
     };
 
-    fn validate(&self) -> Result<(), ConfigError> {
+    fn is_usable(&self) -> bool {
         let times_ms = [self.header_read_ms, self.body_read_ms, self.write_stall_ms];
-        if times_ms.contains(&0) || self.max_connections == 0 {
-            return Err(ConfigError::NoConnections);
-        }
-        Ok(())
+        !times_ms.contains(&0) && self.max_connections != 0
     }
 }
 
@@ -320,22 +317,48 @@ impl ServerConfig {
     /// Refuses what cannot work.
     ///
     /// # Errors
-    /// The first [`ConfigError`].
-    pub fn validate(&self) -> Result<(), ConfigError> {
-        if self.open_reads && !self.listen.ip().is_loopback() {
-            return Err(ConfigError::OpenReads {
-                listen: self.listen,
-            });
+    /// Every [`ConfigError`] that there is.
+    pub fn validate(&self) -> Result<(), ConfigErrors> {
+        let is_proxied = self.public_authority.is_some();
+        let listens_locally = self.listen.ip().is_loopback();
+        let listen = self.listen;
+        let ms = self.limits.clock_tolerance_ms;
+        let mut faults = found([
+            (
+                self.open_reads && !listens_locally,
+                ConfigError::OpenReads { listen },
+            ),
+            (
+                self.open_reads && is_proxied,
+                ConfigError::OpenReadsInPublic,
+            ),
+            (
+                self.public_authority
+                    .as_deref()
+                    .is_some_and(|it| !is_authority(it)),
+                ConfigError::PublicAuthority,
+            ),
+            (
+                ms > MAX_CLOCK_TOLERANCE_MS,
+                ConfigError::ClockTolerance { ms },
+            ),
+            (!self.connections.is_usable(), ConfigError::NoConnections),
+            (self.snapshot_every_records == 0, ConfigError::SnapshotEvery),
+        ]);
+        faults.extend(self.short_waits());
+        faults.extend(self.faults_of_machines());
+        faults.extend(self.network.faults());
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(ConfigErrors(faults))
         }
-        if self.open_reads && self.public_authority.is_some() {
-            return Err(ConfigError::OpenReadsInPublic);
-        }
-        if let Some(authority) = &self.public_authority
-            && !is_authority(authority)
-        {
-            return Err(ConfigError::PublicAuthority);
-        }
+    }
+
+    /// Windows and looks that could pass between two blocks.
+    fn short_waits(&self) -> impl Iterator<Item = ConfigError> {
         let windows = &self.windows;
+        let [first, second, third, fourth] = self.looks_ms;
         let waits = [
             ("offer window", windows.offer_ms),
             ("accept window", windows.accept_ms),
@@ -343,24 +366,13 @@ impl ServerConfig {
             ("verify window", windows.verify_ms),
             ("payment window", windows.payment_ms),
             ("confirmation window", windows.confirmation_ms),
-            ("first look", self.looks_ms[0]),
-            ("second look", self.looks_ms[1]),
-            ("third look", self.looks_ms[2]),
-            ("fourth look", self.looks_ms[3]),
+            ("first look", first),
+            ("second look", second),
+            ("third look", third),
+            ("fourth look", fourth),
         ];
-        if let Some((name, ms)) = waits.into_iter().find(|(_, ms)| *ms < MIN_WINDOW_MS) {
-            return Err(ConfigError::TooShort { name, ms });
-        }
-        let tolerance_ms = self.limits.clock_tolerance_ms;
-        if tolerance_ms > MAX_CLOCK_TOLERANCE_MS {
-            return Err(ConfigError::ClockTolerance { ms: tolerance_ms });
-        }
-        self.validate_machines()?;
-        self.connections.validate()?;
-        if self.snapshot_every_records == 0 {
-            return Err(ConfigError::SnapshotEvery);
-        }
-        self.network.validate()
+        let short = waits.into_iter().filter(|(_, ms)| *ms < MIN_WINDOW_MS);
+        short.map(|(name, ms)| ConfigError::TooShort { name, ms })
     }
 
     /// What the log records of this configuration (record.md section 2).
@@ -398,35 +410,36 @@ impl ServerConfig {
     }
 }
 
+/// Those of `checks` that hold: each a fault.
+fn found<const N: usize>(checks: [(bool, ConfigError); N]) -> Vec<ConfigError> {
+    let found = checks.into_iter().filter(|(is_so, _)| *is_so);
+    found.map(|(_, fault)| fault).collect()
+}
+
 impl NetworkConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
-        if !self.has_usable_name() {
-            return Err(ConfigError::NetworkName);
-        }
-        if self.confirmed_depth == 0 {
-            return Err(ConfigError::NoDepth);
-        }
-        if self.endpoint_quorum.is_some_and(|quorum| {
-            !(1..=2).contains(&quorum) || self.endpoints.len() < self.quorum()
-        }) {
-            return Err(ConfigError::Quorum);
-        }
-        if self.poll_ms == 0 {
-            return Err(ConfigError::NoPause);
-        }
+    fn faults(&self) -> Vec<ConfigError> {
         let labels: BTreeSet<&str> = self.endpoints.iter().map(|e| e.label.as_str()).collect();
-        if !(1..=MAX_ENDPOINTS).contains(&self.endpoints.len())
-            || labels.len() < self.endpoints.len()
-        {
-            return Err(ConfigError::Endpoints);
-        }
-        if !self.endpoints.iter().all(EndpointConfig::has_usable_label) {
-            return Err(ConfigError::EndpointLabel);
-        }
-        if self.token == EvmAddress::ZERO || self.treasury == Some(EvmAddress::ZERO) {
-            return Err(ConfigError::ZeroAddress);
-        }
-        Ok(())
+        let is_apart = labels.len() == self.endpoints.len();
+        let has_quorum = self.endpoint_quorum.is_none_or(|quorum| {
+            (1..=2).contains(&quorum) && self.endpoints.len() >= self.quorum()
+        });
+        let has_zero = self.token == EvmAddress::ZERO || self.treasury == Some(EvmAddress::ZERO);
+        found([
+            (!self.has_usable_name(), ConfigError::NetworkName),
+            (self.chain_id.as_u64() == 0, ConfigError::NoChain),
+            (self.confirmed_depth == 0, ConfigError::NoDepth),
+            (!has_quorum, ConfigError::Quorum),
+            (self.poll_ms == 0, ConfigError::NoPause),
+            (
+                !is_apart || !(1..=MAX_ENDPOINTS).contains(&self.endpoints.len()),
+                ConfigError::Endpoints,
+            ),
+            (
+                !self.endpoints.iter().all(EndpointConfig::has_usable_label),
+                ConfigError::EndpointLabel,
+            ),
+            (has_zero, ConfigError::ZeroAddress),
+        ])
     }
 
     /// Endpoints that must agree before anything is concluded.
@@ -487,7 +500,18 @@ fn is_authority(text: &str) -> bool {
     })
 }
 
-/// A configuration that cannot work.
+/// All that is wrong in a configuration: at least one fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", together(.0))]
+pub struct ConfigErrors(Vec<ConfigError>);
+
+/// The sentences of `faults`.
+fn together(faults: &[ConfigError]) -> String {
+    let sentences: Vec<String> = faults.iter().map(ConfigError::to_string).collect();
+    sentences.join(". Also: ")
+}
+
+/// Why a configuration cannot work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// Unsigned reads on an address that others can reach.
@@ -555,6 +579,9 @@ pub enum ConfigError {
     /// A name no PAYMENT could use.
     #[error("the network's name must be 1 to 32 of [a-z0-9-], such as base")]
     NetworkName,
+    /// No chain has this id (EIP-155).
+    #[error("the chain id is 0, which no chain has: give the network's, 8453 for Base")]
+    NoChain,
     /// Depth zero would confirm what nobody has seen.
     #[error("the confirmed depth is 0; a transfer counts from its own block on: give 1 or more")]
     NoDepth,

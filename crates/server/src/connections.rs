@@ -22,7 +22,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use places::{Full, Places, Taken};
+use places::{Full, Places, TakenPlace};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
@@ -145,7 +145,7 @@ impl Connections {
 
     /// The first of those who wait for a place, if there is one for it. If not it waits on, behind the
     /// others; or it goes, where only its own address could make room, or has others here.
-    fn admit(&self, newcomers: &mut VecDeque<Newcomer>) -> Option<(Newcomer, Taken)> {
+    fn admit(&self, newcomers: &mut VecDeque<Newcomer>) -> Option<(Newcomer, TakenPlace)> {
         let mut newcomer = newcomers.pop_front()?;
         let full = match self.places.take(newcomer.peer.ip()) {
             Ok((place, has_given_way)) => {
@@ -219,7 +219,7 @@ struct GaveWay;
 
 async fn serve_connection(
     connection: TcpStream,
-    place: Taken,
+    place: TakenPlace,
     asked: Asked<impl Answers>,
     stopping: watch::Receiver<bool>,
 ) {

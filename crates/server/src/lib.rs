@@ -49,7 +49,8 @@ mod streamed;
 mod unread;
 
 pub use config::{
-    ConfigError, ConnectionLimits, EndpointConfig, LogReaders, NetworkConfig, RpcUrl, ServerConfig,
+    ConfigError, ConfigErrors, ConnectionLimits, EndpointConfig, LogReaders, NetworkConfig, RpcUrl,
+    ServerConfig,
 };
 pub use limits::RateLimits;
 pub use passing::{NoPeer, Peer};

@@ -14,11 +14,11 @@ const LOOK_MS: u64 = 1_000;
 /// What was found last; nothing where the log lies in a data directory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Others {
-    found: Option<Found>,
+    found: Option<FoundProcesses>,
 }
 
 #[derive(Debug, Clone)]
-struct Found {
+struct FoundProcesses {
     published: Published,
     /// The database's clock against this machine's, in milliseconds; what the question took is in it.
     clock_ahead_ms: i64,
@@ -58,14 +58,14 @@ async fn look<C: Clock>(
     store: &Backend,
     clock: &C,
     name: &str,
-) -> Result<Option<Found>, x811_store::PostgresError> {
+) -> Result<Option<FoundProcesses>, x811_store::PostgresError> {
     let before_ms = clock.wall().as_ms();
     let Some(published) = store.look().await? else {
         return Ok(None);
     };
     let between_ms = before_ms.midpoint(clock.wall().as_ms());
     let (followers, standbys) = store.behind(name).await?;
-    Ok(Some(Found {
+    Ok(Some(FoundProcesses {
         clock_ahead_ms: published.now_ms.cast_signed() - between_ms.cast_signed(),
         published,
         followers,

@@ -41,11 +41,11 @@ pub(crate) enum Role {
     /// It writes, as long as it has the lease.
     Writer(Lease),
     /// It follows the log that another one writes.
-    Standby(Standing),
+    Standby(StandbyLog),
 }
 
 /// What a process that stands by knows of the log.
-pub(crate) struct Standing {
+pub(crate) struct StandbyLog {
     pub(crate) store: Arc<Backend>,
     pub(crate) seen: watch::Receiver<Option<Seen>>,
 }
@@ -83,7 +83,7 @@ impl Role {
     }
 
     /// What is known of the published head, where this stands by.
-    pub(crate) fn standing(&self) -> Option<&Standing> {
+    pub(crate) fn standing(&self) -> Option<&StandbyLog> {
         match self {
             Role::Standby(standing) => Some(standing),
             Role::Alone | Role::Writer(_) => None,
@@ -99,7 +99,7 @@ impl Role {
     }
 }
 
-impl Standing {
+impl StandbyLog {
     /// How old the last published head is that is known of.
     pub(crate) fn age_ms(&self, monotonic_ms: u64) -> Option<u64> {
         let seen = self.seen.borrow();

@@ -31,7 +31,7 @@ use nonces::SpentNonces;
 use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use x811_ledger::agent::Standing;
+use x811_ledger::agent::AgentStanding;
 use x811_ledger::clock::Clock;
 use x811_ledger::world::World;
 use x811_protocol::code::Code;
@@ -301,7 +301,7 @@ fn check_standing(key_id: &KeyId, world: &World, now: TimestampMs) -> Result<(),
         let refusal = Refusal::new(Code::SignatureInvalid, Kind::Authentication, message);
         refusal.with_details(json!({ "did_status": standing.as_str() }))
     };
-    if standing != Standing::Active {
+    if standing != AgentStanding::Active {
         let status = standing.as_str();
         return Err(invalid(format!(
             "the DID in keyid is {status}: it reads nothing until it is active again"

@@ -20,7 +20,7 @@ mod stop;
 
 use crate::app::RunningLedger;
 use crate::cards::Cards;
-use crate::config::{ConfigError, NetworkConfig, ServerConfig};
+use crate::config::{ConfigErrors, NetworkConfig, ServerConfig};
 use crate::contract_wallets::AskedContracts;
 use crate::entropy::{NoEntropy, SystemEntropy};
 use crate::keys::{Identity, KeyError, Replaced, finish_rotations};
@@ -376,7 +376,7 @@ async fn bind_metrics(
 pub enum StartError {
     /// The configuration cannot work.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(#[from] ConfigErrors),
     /// No random numbers.
     #[error(transparent)]
     Entropy(#[from] NoEntropy),

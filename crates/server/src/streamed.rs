@@ -76,11 +76,11 @@ impl From<ApiError> for CutOff {
 /// A list of items in JSON between what stands before it and behind it.
 pub(crate) struct JsonList<I> {
     items: I,
-    place: Place,
+    place: StreamedFrom,
     after: Vec<u8>,
 }
 
-enum Place {
+enum StreamedFrom {
     Before(Vec<u8>),
     First,
     Later,
@@ -98,7 +98,7 @@ impl<I: Items> JsonList<I> {
     pub(crate) fn new(before: Vec<u8>, items: I, after: Vec<u8>) -> JsonList<I> {
         JsonList {
             items,
-            place: Place::Before(before),
+            place: StreamedFrom::Before(before),
             after,
         }
     }
@@ -107,24 +107,24 @@ impl<I: Items> JsonList<I> {
 impl<I: Items> Pieces for JsonList<I> {
     async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         match &mut self.place {
-            Place::Before(before) => {
+            StreamedFrom::Before(before) => {
                 let before = std::mem::take(before);
-                self.place = Place::First;
+                self.place = StreamedFrom::First;
                 return Ok(Some(before.into()));
             }
-            Place::Over => return Ok(None),
-            Place::First | Place::Later => {}
+            StreamedFrom::Over => return Ok(None),
+            StreamedFrom::First | StreamedFrom::Later => {}
         }
         match self.items.next().await? {
-            Some((true, piece)) if matches!(self.place, Place::Later) => {
+            Some((true, piece)) if matches!(self.place, StreamedFrom::Later) => {
                 Ok(Some([&b","[..], &piece].concat().into()))
             }
             Some((_, piece)) => {
-                self.place = Place::Later;
+                self.place = StreamedFrom::Later;
                 Ok(Some(piece))
             }
             None => {
-                self.place = Place::Over;
+                self.place = StreamedFrom::Over;
                 Ok(Some(std::mem::take(&mut self.after).into()))
             }
         }

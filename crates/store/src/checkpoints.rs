@@ -16,11 +16,11 @@ pub struct CheckpointPlaces {
     file: FileCheckpointStore,
     row: Option<CheckpointRow>,
     /// What each of them held when it was read or written last.
-    held: Mutex<Held>,
+    held: Mutex<HeldCheckpoint>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Held {
+struct HeldCheckpoint {
     file: Option<String>,
     row: Option<String>,
     /// What the row may hold instead: swaps of which it is unknown whether they were done. A commit that
@@ -32,7 +32,7 @@ struct Held {
 /// behind it.
 const MOST_TRIED: usize = 1_000;
 
-impl Held {
+impl HeldCheckpoint {
     /// The one of the longer log. Two of one size that differ are left to whoever compares roots:
     /// the file's is taken, which nobody restores with the log.
     fn newest(&self) -> Option<&String> {
@@ -136,7 +136,7 @@ impl CheckpointPlaces {
         Ok(())
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
+    fn held(&self) -> std::sync::MutexGuard<'_, HeldCheckpoint> {
         let held = self.held.lock();
         held.unwrap_or_else(std::sync::PoisonError::into_inner)
     }

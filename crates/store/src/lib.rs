@@ -3,7 +3,7 @@
 //!
 //! Bytes go in and come out as they are; no rule of the protocol is decided here. The ledger is
 //! written through [`Backend`], which is one of [`SqliteStore`] and [`PostgresStore`], rows for
-//! reading through [`SqliteReadModel`].
+//! reading through [`ReadRows`].
 //!
 //! # The data directory
 //!
@@ -72,6 +72,6 @@ pub use postgres::{
 pub use purpose::Sealed;
 pub use snapshots::FileSnapshots;
 pub use sqlite::{
-    ChainBlock, FeedAck, OpenError, RowDifference, SqliteChain, SqliteFeed, SqliteLog,
-    SqliteReadModel, SqliteStore, StoreError, UniqueKey,
+    AckFile, ChainBlock, ChainBlocks, FeedAck, OpenError, ReadRows, RowDifference, SqliteLog,
+    SqliteStore, StoreError, UniqueKey,
 };

@@ -18,7 +18,7 @@ pub(crate) type EndpointId = usize;
 
 /// A transaction in a block of the held branch, and who says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundTransaction {
     pub(crate) block: Block,
     pub(crate) succeeded: bool,
     pub(crate) transfers: Vec<Transfer>,
@@ -26,9 +26,9 @@ pub(crate) struct Found {
     pub(crate) by: BTreeSet<EndpointId>,
 }
 
-impl Found {
+impl FoundTransaction {
     /// Whether the two say the same of it.
-    pub(crate) fn agrees_with(&self, other: &Found) -> bool {
+    pub(crate) fn agrees_with(&self, other: &FoundTransaction) -> bool {
         (self.block, self.succeeded) == (other.block, other.succeeded)
             && self.transfers == other.transfers
             && self.authorizations == other.authorizations
@@ -39,7 +39,7 @@ impl Found {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Testimony {
     /// It has it in a block of the held branch.
-    Held(Found),
+    Held(FoundTransaction),
     /// It has it in a block that the held branch has not reached.
     Above,
     /// It has it in a block of another branch.
@@ -61,9 +61,9 @@ pub(crate) struct Witness {
 
 /// What follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum TransactionVerdict {
     /// It is there; as many as must agree say so.
-    Found(Found),
+    Found(FoundTransaction),
     /// It is nowhere.
     Absent,
     /// Nothing can be concluded now.
@@ -74,8 +74,8 @@ pub(crate) enum Verdict {
 }
 
 /// The verdict on one transaction, of which `quorum` endpoints must say the same.
-pub(crate) fn judge(witnesses: Vec<Witness>, quorum: usize) -> Verdict {
-    let mut found: Option<Found> = None;
+pub(crate) fn judge(witnesses: Vec<Witness>, quorum: usize) -> TransactionVerdict {
+    let mut found: Option<FoundTransaction> = None;
     let (mut contradiction, mut missing) = (BTreeSet::new(), BTreeSet::new());
     let mut is_open = false;
     for witness in witnesses {
@@ -95,17 +95,17 @@ pub(crate) fn judge(witnesses: Vec<Witness>, quorum: usize) -> Verdict {
     }
     match found {
         Some(found) if contradiction.is_empty() && found.by.len() >= quorum => {
-            Verdict::Found(found)
+            TransactionVerdict::Found(found)
         }
         Some(found) => {
             if !missing.is_empty() {
                 contradiction.extend(found.by);
                 contradiction.extend(missing);
             }
-            Verdict::Unsettled { contradiction }
+            TransactionVerdict::Unsettled { contradiction }
         }
-        None if missing.len() >= quorum && !is_open => Verdict::Absent,
-        None => Verdict::Unsettled { contradiction },
+        None if missing.len() >= quorum && !is_open => TransactionVerdict::Absent,
+        None => TransactionVerdict::Unsettled { contradiction },
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
     use x811_protocol::evm::BlockHash;
 
     fn held(endpoint: EndpointId, succeeded: bool) -> Testimony {
-        Testimony::Held(Found {
+        Testimony::Held(FoundTransaction {
             block: Block {
                 number: 7,
                 hash: BlockHash::from_bytes([7; 32]),
@@ -143,8 +143,8 @@ mod tests {
         }
     }
 
-    fn unsettled() -> Verdict {
-        Verdict::Unsettled {
+    fn unsettled() -> TransactionVerdict {
+        TransactionVerdict::Unsettled {
             contradiction: BTreeSet::new(),
         }
     }
@@ -153,12 +153,12 @@ mod tests {
     fn sw_26_a_negative_takes_as_many_endpoints_at_the_agreed_head_as_must_agree() {
         use Testimony::{Above, Elsewhere, Missing, Silent};
         let table = [
-            (1, vec![witness(0, Missing)], Verdict::Absent),
+            (1, vec![witness(0, Missing)], TransactionVerdict::Absent),
             (2, vec![witness(0, Missing)], unsettled()),
             (
                 2,
                 vec![witness(0, Missing), witness(1, Missing)],
-                Verdict::Absent,
+                TransactionVerdict::Absent,
             ),
             (
                 2,
@@ -172,7 +172,7 @@ mod tests {
                     witness(1, Missing),
                     elsewhere(2, Missing),
                 ],
-                Verdict::Absent,
+                TransactionVerdict::Absent,
             ),
             (
                 2,
@@ -205,17 +205,17 @@ mod tests {
         for rest in [Testimony::Silent, Testimony::Above, Testimony::Elsewhere] {
             assert_eq!(alone(rest), unsettled());
         }
-        let contested = Verdict::Unsettled {
+        let contested = TransactionVerdict::Unsettled {
             contradiction: BTreeSet::from([0, 1]),
         };
         assert_eq!(alone(Testimony::Missing), contested);
         let enough = judge(vec![witness(0, held(0, true))], 1);
-        assert!(matches!(enough, Verdict::Found(found) if found.by.len() == 1));
+        assert!(matches!(enough, TransactionVerdict::Found(found) if found.by.len() == 1));
         let both = judge(
             vec![witness(0, held(0, true)), witness(1, held(1, true))],
             2,
         );
-        assert!(matches!(both, Verdict::Found(found) if found.by.len() == 2));
+        assert!(matches!(both, TransactionVerdict::Found(found) if found.by.len() == 2));
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
             witness(2, held(2, true)),
         ];
         let contradiction = BTreeSet::from([0, 1, 2]);
-        let Verdict::Unsettled { contradiction: who } = judge(witnesses, 2) else {
+        let TransactionVerdict::Unsettled { contradiction: who } = judge(witnesses, 2) else {
             panic!("it is not settled")
         };
         assert!(who.is_superset(&BTreeSet::from([0, 1])) && who.is_subset(&contradiction));

@@ -30,7 +30,7 @@ use x811_protocol::observation::{Block, Hindrance, MinedTransaction, Transaction
 
 use crate::index::{Entry, TransferIndex};
 use crate::source::Header;
-use crate::verdict::{EndpointId, Found, Verdict};
+use crate::verdict::{EndpointId, FoundTransaction, TransactionVerdict};
 use crate::watcher::Expected;
 use crate::window::Window;
 use again::Again;
@@ -40,7 +40,7 @@ use levels::Reached;
 pub(crate) const MOST_ASKED: usize = 1_000;
 
 /// A transaction in the order of blocks.
-type Place = (u64, TxHash);
+type BlockPlace = (u64, TxHash);
 
 /// Behind all others of one block.
 const LAST: TxHash = TxHash::from_bytes([0xff; 32]);
@@ -52,9 +52,9 @@ pub(crate) struct Watchlist {
     /// Endpoints that must agree before a transaction counts.
     quorum: usize,
     watched: OrdSet<TxHash>,
-    standings: BTreeMap<TxHash, Standing>,
+    standings: BTreeMap<TxHash, Whereabouts>,
     /// Those that are found, by the height of their block.
-    found: BTreeSet<Place>,
+    found: BTreeSet<BlockPlace>,
     /// Those that are found and were not yet reported as deep.
     shallow: BTreeSet<TxHash>,
     /// Why those failed that did and are deep, as far as it was found out.
@@ -87,9 +87,9 @@ pub(crate) struct Moment<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Standing {
+enum Whereabouts {
     Unasked,
-    Found(Box<Found>),
+    Found(Box<FoundTransaction>),
     Absent {
         as_of: BlockHash,
         asked_at_number: u64,
@@ -140,7 +140,7 @@ impl Watchlist {
         let unsettled = self
             .open
             .iter()
-            .filter(|tx| matches!(self.standings.get(*tx), Some(Standing::Unsettled { .. })));
+            .filter(|tx| matches!(self.standings.get(*tx), Some(Whereabouts::Unsettled { .. })));
         unsettled.count()
     }
 
@@ -150,7 +150,7 @@ impl Watchlist {
             let standing = self.standings.get(*tx);
             matches!(
                 standing,
-                Some(Standing::Unsettled {
+                Some(Whereabouts::Unsettled {
                     is_contested: true,
                     ..
                 })
@@ -166,7 +166,7 @@ impl Watchlist {
         for difference in before.diff(&watched) {
             match difference {
                 DiffItem::Add(tx) => {
-                    self.set(*tx, Standing::Unasked);
+                    self.set(*tx, Whereabouts::Unasked);
                     self.find(*tx, index);
                 }
                 DiffItem::Remove(tx) => self.drop(tx),
@@ -176,11 +176,11 @@ impl Watchlist {
 
     fn drop(&mut self, tx: &TxHash) {
         match self.standings.remove(tx) {
-            Some(Standing::Found(found)) => drop(self.found.remove(&(found.block.number, *tx))),
-            Some(Standing::Absent {
+            Some(Whereabouts::Found(found)) => drop(self.found.remove(&(found.block.number, *tx))),
+            Some(Whereabouts::Absent {
                 asked_at_number, ..
             }) => self.again.remove(asked_at_number, *tx),
-            Some(Standing::Unasked | Standing::Unsettled { .. }) | None => {}
+            Some(Whereabouts::Unasked | Whereabouts::Unsettled { .. }) | None => {}
         }
         self.shallow.remove(tx);
         self.hindrances.remove(tx);
@@ -216,14 +216,14 @@ impl Watchlist {
         let from = (lowest, TxHash::from_bytes([0; 32]));
         let concerned: Vec<TxHash> = self.found.range(from..).map(|(_, tx)| *tx).collect();
         for tx in concerned {
-            let Some(Standing::Found(found)) = self.standings.get(&tx) else {
+            let Some(Whereabouts::Found(found)) = self.standings.get(&tx) else {
                 continue;
             };
             let block = found.block;
             let is_below = window.base().is_some_and(|base| block.number < base.number);
             let stands = window.contains(block.number, &block.hash) || (is_below && !is_restart);
             if !stands {
-                self.set(tx, Standing::Unasked);
+                self.set(tx, Whereabouts::Unasked);
                 self.find(tx, index);
             }
         }
@@ -239,38 +239,39 @@ impl Watchlist {
         else {
             return;
         };
-        if matches!(self.standings.get(&tx), Some(Standing::Found(known)) if known.block == block) {
+        if matches!(self.standings.get(&tx), Some(Whereabouts::Found(known)) if known.block == block)
+        {
             return;
         }
-        let found = Found {
+        let found = FoundTransaction {
             block,
             succeeded: true,
             transfers: transfers.to_vec(),
             authorizations: authorizations.iter().copied().collect(),
             by: BTreeSet::from_iter(by),
         };
-        self.set(tx, Standing::Found(Box::new(found)));
+        self.set(tx, Whereabouts::Found(Box::new(found)));
     }
 
-    fn set(&mut self, tx: TxHash, standing: Standing) {
+    fn set(&mut self, tx: TxHash, standing: Whereabouts) {
         let was_found = self.lost.contains(&tx) || self.found(&tx).is_some();
         self.drop(&tx);
         match &standing {
-            Standing::Found(found) => {
+            Whereabouts::Found(found) => {
                 self.found.insert((found.block.number, tx));
                 self.shallow.insert(tx);
             }
-            Standing::Unasked | Standing::Unsettled { .. } => {
+            Whereabouts::Unasked | Whereabouts::Unsettled { .. } => {
                 self.open.insert(tx);
             }
-            Standing::Absent {
+            Whereabouts::Absent {
                 asked_at_number, ..
             } => {
                 self.again.insert(*asked_at_number, tx);
                 self.unheard.insert(tx);
             }
         }
-        if was_found && !matches!(standing, Standing::Found(_)) {
+        if was_found && !matches!(standing, Whereabouts::Found(_)) {
             self.lost.insert(tx);
         }
         self.changed.insert(tx);
@@ -281,18 +282,18 @@ impl Watchlist {
     /// waits for. First what may confirm, then what the ledger waits for, then what is new.
     pub(crate) fn questions(&self, head: &Header, due: &BTreeSet<TxHash>) -> Vec<Question> {
         let unconfirmed = self.shallow.iter().filter(|tx| {
-            matches!(self.standings.get(*tx), Some(Standing::Found(found))
+            matches!(self.standings.get(*tx), Some(Whereabouts::Found(found))
                 if found.by.len() < self.quorum)
         });
         let looked_for = due.iter().filter(|tx| match self.standings.get(*tx) {
-            Some(Standing::Absent { as_of, .. }) => *as_of != head.hash,
-            Some(Standing::Unasked | Standing::Unsettled { .. } | Standing::Found(_)) | None => {
-                false
-            }
+            Some(Whereabouts::Absent { as_of, .. }) => *as_of != head.hash,
+            Some(Whereabouts::Unasked | Whereabouts::Unsettled { .. } | Whereabouts::Found(_))
+            | None => false,
         });
         let is_asked_now = |tx: &&TxHash| match self.standings.get(*tx) {
-            Some(Standing::Unsettled { asked_at, .. }) => *asked_at != head.hash,
-            Some(Standing::Unasked | Standing::Absent { .. } | Standing::Found(_)) | None => true,
+            Some(Whereabouts::Unsettled { asked_at, .. }) => *asked_at != head.hash,
+            Some(Whereabouts::Unasked | Whereabouts::Absent { .. } | Whereabouts::Found(_))
+            | None => true,
         };
         let (open_due, open_rest): (Vec<&TxHash>, Vec<&TxHash>) = self
             .open
@@ -311,7 +312,7 @@ impl Watchlist {
             .collect()
     }
 
-    fn is_deep(&self, found: &Found, head: &Header) -> bool {
+    fn is_deep(&self, found: &FoundTransaction, head: &Header) -> bool {
         (head.number + 1).saturating_sub(found.block.number) >= self.confirmed_depth
     }
 
@@ -331,16 +332,18 @@ impl Watchlist {
     }
 
     /// What was found of it, if it was.
-    pub(crate) fn found(&self, tx: &TxHash) -> Option<&Found> {
+    pub(crate) fn found(&self, tx: &TxHash) -> Option<&FoundTransaction> {
         match self.standings.get(tx)? {
-            Standing::Found(found) => Some(found),
-            Standing::Unasked | Standing::Absent { .. } | Standing::Unsettled { .. } => None,
+            Whereabouts::Found(found) => Some(found),
+            Whereabouts::Unasked | Whereabouts::Absent { .. } | Whereabouts::Unsettled { .. } => {
+                None
+            }
         }
     }
 
     /// `endpoint` says of it what the others say.
     pub(crate) fn confirmed_by(&mut self, tx: TxHash, endpoint: EndpointId) {
-        if let Some(Standing::Found(found)) = self.standings.get_mut(&tx) {
+        if let Some(Whereabouts::Found(found)) = self.standings.get_mut(&tx) {
             found.by.insert(endpoint);
             self.changed.insert(tx);
         }
@@ -371,7 +374,7 @@ impl Watchlist {
     /// It was asked for again, and nobody has it. Whether all that had to said so is of no
     /// account: it is not reported.
     pub(crate) fn still_absent(&mut self, tx: TxHash, head: &Header) {
-        if let Some(Standing::Absent {
+        if let Some(Whereabouts::Absent {
             asked_at_number, ..
         }) = self.standings.get_mut(&tx)
         {
@@ -382,14 +385,14 @@ impl Watchlist {
     }
 
     /// What the endpoints said of it, as of `head`.
-    pub(crate) fn judged(&mut self, tx: TxHash, verdict: Verdict, head: &Header) {
+    pub(crate) fn judged(&mut self, tx: TxHash, verdict: TransactionVerdict, head: &Header) {
         let standing = match verdict {
-            Verdict::Found(found) => Standing::Found(Box::new(found)),
-            Verdict::Absent => Standing::Absent {
+            TransactionVerdict::Found(found) => Whereabouts::Found(Box::new(found)),
+            TransactionVerdict::Absent => Whereabouts::Absent {
                 as_of: head.hash,
                 asked_at_number: head.number,
             },
-            Verdict::Unsettled { contradiction } => Standing::Unsettled {
+            TransactionVerdict::Unsettled { contradiction } => Whereabouts::Unsettled {
                 asked_at: head.hash,
                 is_contested: !contradiction.is_empty(),
             },
@@ -410,7 +413,7 @@ impl Watchlist {
         let mut said = BTreeMap::new();
         for tx in self.due(moment) {
             match self.standings.get(&tx) {
-                Some(Standing::Found(found)) if self.counts(found, head) => {
+                Some(Whereabouts::Found(found)) if self.counts(found, head) => {
                     by.extend(&found.by);
                     let hindrance = self.hindrances.get(&tx).copied().flatten();
                     said.insert(tx, mined(found, hindrance, labels));
@@ -418,14 +421,14 @@ impl Watchlist {
                         self.shallow.remove(&tx);
                     }
                 }
-                Some(Standing::Absent { as_of, .. }) if *as_of == head.hash => {
+                Some(Whereabouts::Absent { as_of, .. }) if *as_of == head.hash => {
                     said.insert(tx, TransactionStatus::NotFound);
                 }
                 Some(
-                    Standing::Found(_)
-                    | Standing::Absent { .. }
-                    | Standing::Unasked
-                    | Standing::Unsettled { .. },
+                    Whereabouts::Found(_)
+                    | Whereabouts::Absent { .. }
+                    | Whereabouts::Unasked
+                    | Whereabouts::Unsettled { .. },
                 )
                 | None => {}
             }
@@ -449,7 +452,7 @@ impl Watchlist {
         due
     }
 
-    fn counts(&self, found: &Found, head: &Header) -> bool {
+    fn counts(&self, found: &FoundTransaction, head: &Header) -> bool {
         let is_held = found.block.number <= head.number;
         is_held && found.by.len() >= self.quorum
     }
@@ -460,7 +463,11 @@ impl Watchlist {
     }
 }
 
-fn mined(found: &Found, hindrance: Option<Hindrance>, labels: &[String]) -> TransactionStatus {
+fn mined(
+    found: &FoundTransaction,
+    hindrance: Option<Hindrance>,
+    labels: &[String],
+) -> TransactionStatus {
     let endpoints = found.by.iter().filter_map(|id| labels.get(*id));
     TransactionStatus::Mined(MinedTransaction {
         block: found.block,

@@ -17,8 +17,8 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Evidence;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
-use x811_protocol::interaction::Fit;
 use x811_protocol::observation::{Block, Transfer};
+use x811_protocol::settlement::Fit;
 
 use crate::backoff::Backoff;
 use crate::source::{ChainSource, HeadTag, Header, ReceiptAnswer, SourceError};

@@ -3,7 +3,7 @@
 
 use crate::client::{Agent, TASK};
 use x811_client::compose::{
-    Accept, Content, Delivery, Judgement, Offer, Payload as _, Payment, Verify, offer_hash,
+    Accept, Delivery, Judgement, Offer, Payload as _, Payment, ResultContent, Verify, offer_hash,
 };
 use x811_client::identity::Identity;
 use x811_protocol::did::Did;
@@ -170,8 +170,8 @@ fn offer(interaction: InteractionId, payment_address: EvmAddress) -> Offer {
     }
 }
 
-fn result() -> Content {
-    Content::Inline("Bonjour le monde".to_owned())
+fn result() -> ResultContent {
+    ResultContent::Inline("Bonjour le monde".to_owned())
 }
 
 fn wallet(identity: &Identity) -> EvmAddress {

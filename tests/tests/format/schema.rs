@@ -31,9 +31,8 @@ use x811_protocol::facts::{
     TermsFacts, UsageLimits, VerifyFacts,
 };
 use x811_protocol::interaction::{
-    Acceptance, Aftermath, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer,
-    OfferDeadline, Opening, PaidTransfer, RecordRef, Schedule, Settlement, Stage, Standing, State,
-    Unpaid,
+    Acceptance, Closing, Deal, Delivery, Dispute, Offer, OfferDeadline, Opening, RecordRef,
+    Schedule, Settlement, Stage, State, Unpaid,
 };
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::observation::{BlindCause, Block, ForkPoint, NetworkHead, Transfer};
@@ -42,6 +41,7 @@ use x811_protocol::parameters::{
     Limits, Network, Parameters, PayerBindingRule, Rounds, Windows,
 };
 use x811_protocol::round;
+use x811_protocol::settlement::{Aftermath, Completion, Declared, DeclaredStanding, PaidTransfer};
 use x811_protocol::trust::TrustCounters;
 use x811_protocol::wallet::{Wallet, WalletKind};
 
@@ -216,7 +216,7 @@ fn of_states() -> Vec<(&'static str, Names)> {
         ("seat", asked::<round::Seat>()),
         ("vote", asked::<round::VoteRecord>()),
         ("choice", asked::<consensus::Choice>()),
-        ("verdict", asked::<round::Verdict>()),
+        ("verdict", asked::<round::TallyVerdict>()),
     ]
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn tags() -> Vec<(&'static str, Names)> {
     vec![
         ("interaction", asked::<State>()),
         ("stage", asked::<Stage>()),
-        ("standing", asked::<Standing>()),
+        ("standing", asked::<DeclaredStanding>()),
         ("schedule", asked::<Schedule>()),
         ("contract", asked::<contract::State>()),
         ("engagement", asked::<contract::Engagement>()),
@@ -263,7 +263,10 @@ pub(crate) fn words() -> Vec<(&'static str, Names)> {
         ("close_reason", asked::<CloseReason>()),
         ("breach_kind", asked::<BreachKind>()),
         ("session_state", asked::<session::StateName>()),
-        ("agreement_standing", asked::<agreement::Standing>()),
+        (
+            "agreement_standing",
+            asked::<agreement::AgreementStanding>(),
+        ),
         ("leader_policy", asked::<LeaderPolicy>()),
         ("cycle", asked::<CycleRule>()),
         ("mechanism", asked::<consensus::Mechanism>()),

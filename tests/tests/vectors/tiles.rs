@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use x811_eventlog::tile::{Content, read_entries, write_entries};
+use x811_eventlog::tile::{TileContent, read_entries, write_entries};
 use x811_eventlog::{Hash, Tile, root_of};
 use x811_tests::verifiers::Job;
 
@@ -20,8 +20,8 @@ pub(crate) fn files() -> Files {
     let leaves: Vec<&[u8]> = log.records.iter().map(|record| record.bytes()).collect();
     for tile in Tile::all(SIZE) {
         let bytes = match tile.content {
-            Content::Hashes(_) => hashes(tile, &leaves),
-            Content::Entries => {
+            TileContent::Hashes(_) => hashes(tile, &leaves),
+            TileContent::Entries => {
                 let from = tile.start() as usize;
                 let leaves = &leaves[from..from + usize::from(tile.width)];
                 write_entries(leaves.iter().copied()).unwrap()
@@ -34,7 +34,7 @@ pub(crate) fn files() -> Files {
 
 /// What a tile of hashes has to hold.
 fn hashes(tile: Tile, leaves: &[&[u8]]) -> Vec<u8> {
-    let Content::Hashes(level) = tile.content else {
+    let TileContent::Hashes(level) = tile.content else {
         panic!("{tile:?} has entries");
     };
     let below = 256_usize.pow(u32::from(level));
@@ -52,7 +52,7 @@ fn check(folder: &Path, policy: &str) -> Result<(), String> {
     let read = |name: &str| fs::read(folder.join(name)).map_err(|_| "missing".to_owned());
     let checkpoint = keys::check(&read("checkpoint")?, policy)?.checkpoint;
     let (entries, tiles): (Vec<Tile>, Vec<Tile>) =
-        Tile::all(checkpoint.size).partition(|tile| tile.content == Content::Entries);
+        Tile::all(checkpoint.size).partition(|tile| tile.content == TileContent::Entries);
     let mut leaves = Vec::new();
     for tile in entries {
         let bytes = read(&tile.to_string())?;

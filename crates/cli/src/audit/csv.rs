@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use x811_ledger::audit::{Finding, ListedInteraction, ListedPayment, Listing, Report, Totals};
 use x811_protocol::event::Level;
-use x811_protocol::settlement_view::Paid;
+use x811_protocol::settlement_view::ProviderPaid;
 
-use super::draft::Draft;
+use super::draft::FileDraft;
 use super::summary::usdc;
 use crate::failure::Failure;
 use x811_protocol::shown::escape;
@@ -64,10 +64,10 @@ const FINDINGS: [&str; 6] = ["position", "line", "stream", "field", "cause", "se
 
 /// The tables of one audit on their way to their folder: none is half written.
 pub(super) struct Tables {
-    interactions: Draft,
-    payments: Draft,
-    providers: Draft,
-    findings: Draft,
+    interactions: FileDraft,
+    payments: FileDraft,
+    providers: FileDraft,
+    findings: FileDraft,
     folder: PathBuf,
 }
 
@@ -78,7 +78,7 @@ impl Tables {
             let message = format!("{} cannot be made: {error}", folder.display());
             Failure::local("file", message).hint("name a folder that you may write to")
         })?;
-        let draft = |name: &str| Draft::of(&folder.join(name), source);
+        let draft = |name: &str| FileDraft::of(&folder.join(name), source);
         Ok(Tables {
             interactions: draft("interactions.csv")?,
             payments: draft("payments.csv")?,
@@ -110,7 +110,7 @@ impl Tables {
     }
 }
 
-impl Draft {
+impl FileDraft {
     fn finish_table<const N: usize>(
         self,
         header: &[&str; N],
@@ -193,11 +193,11 @@ fn text(value: Option<impl ToString>) -> String {
 }
 
 /// As JSON says it.
-pub(super) fn paid(paid: Paid) -> &'static str {
+pub(super) fn paid(paid: ProviderPaid) -> &'static str {
     match paid {
-        Paid::Yes => "yes",
-        Paid::NotYet => "not_yet",
-        Paid::No => "no",
+        ProviderPaid::Yes => "yes",
+        ProviderPaid::NotYet => "not_yet",
+        ProviderPaid::No => "no",
     }
 }
 

@@ -8,20 +8,20 @@ use crate::whole::{Whole, unwritten};
 
 /// A file beside its place, which it takes only when it is whole. It is made before the audit, so
 /// that nobody waits for a report that cannot be written; it goes away when it is not finished.
-pub(super) struct Draft {
+pub(super) struct FileDraft {
     file: Whole,
     place: PathBuf,
 }
 
-impl Draft {
+impl FileDraft {
     /// A draft of the file at `place`, about `source`.
-    pub(super) fn of(place: &Path, source: &Path) -> Result<Draft, Failure> {
+    pub(super) fn of(place: &Path, source: &Path) -> Result<FileDraft, Failure> {
         let is_source = || Some(place.canonicalize().ok()? == source.canonicalize().ok()?);
         if place.is_dir() || is_source() == Some(true) {
             let message = format!("{} is no place for a report", place.display());
             return Err(Failure::usage(&message));
         }
-        Ok(Draft {
+        Ok(FileDraft {
             file: Whole::at(place).map_err(|error| unwritten(place, &error))?,
             place: place.to_owned(),
         })

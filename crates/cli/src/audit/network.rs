@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use x811_ledger::audit::{
-    DeclaredTransaction, Finding, Heard, Place, RecordedEvidence, RecordedSighting, Report,
+    ChainPlace, DeclaredTransaction, Finding, Heard, RecordedEvidence, RecordedSighting, Report,
     Sighting, TransferCounts,
 };
 use x811_protocol::event::RefutedCause;
@@ -281,7 +281,7 @@ impl Findings {
 
     fn differ(
         &mut self,
-        place: &Place,
+        place: &ChainPlace,
         declared: &DeclaredTransaction,
         differences: Vec<Difference>,
     ) {

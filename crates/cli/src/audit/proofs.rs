@@ -29,7 +29,7 @@ pub(super) struct Proven {
 
 /// What came of the comparison.
 #[derive(Debug, Serialize)]
-pub(super) struct Held {
+pub(super) struct ProofsHeld {
     /// Proofs whose record is in the log.
     pub(super) held: u64,
     /// Proofs whose record is missing, or another one stands there.
@@ -38,10 +38,10 @@ pub(super) struct Held {
     pub(super) not_compared: u64,
 }
 
-impl Held {
+impl ProofsHeld {
     /// The same for people.
     pub(super) fn sentence(&self) -> String {
-        let Held {
+        let ProofsHeld {
             held,
             broken,
             not_compared,
@@ -113,13 +113,13 @@ pub(super) async fn hold(
     proven: &[Proven],
     source: &Path,
     report: &mut Report,
-) -> Result<Held, Failure> {
+) -> Result<ProofsHeld, Failure> {
     let wanted = proven.iter().map(|proof| proof.position).collect();
     let found = match source.is_dir() {
         true => in_directory(source, wanted).await?,
         false => in_export(source, &wanted)?,
     };
-    let mut held = Held {
+    let mut held = ProofsHeld {
         held: 0,
         broken: 0,
         not_compared: 0,

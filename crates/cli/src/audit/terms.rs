@@ -1,7 +1,7 @@
 //! Under which terms the ledger decided about payments, what changed when, what was paid, and what the
 //! rules allowed and people should know.
 
-use x811_ledger::audit::{NetworkReport, Paid, ParameterChange, Report};
+use x811_ledger::audit::{NetworkReport, PaidSums, ParameterChange, Report};
 use x811_protocol::parameters::PayerBindingRule;
 
 use super::summary::{ranges, usdc};
@@ -107,7 +107,7 @@ pub(super) fn remarks(report: &Report) -> Vec<String> {
 }
 
 /// What came on a network: `0.5 USDC for 2 on base, …`.
-pub(super) fn paid(network: &str, paid: &Paid) -> String {
+pub(super) fn paid(network: &str, paid: &PaidSums) -> String {
     let mut text = format!(
         "{} USDC for {} on {network}, {} of it fees",
         usdc(paid.total_micro_usdc),

@@ -39,7 +39,7 @@ fn did() -> Did {
 }
 
 /// A running ledger with the two records of its beginning.
-async fn running(directory: &Path) -> Ledger<Backend, SqliteReadModel, ManualClock> {
+async fn running(directory: &Path) -> Ledger<Backend, ReadRows, ManualClock> {
     let key = |seed| SecretKey::from_seed([seed; 32]);
     let opening = Opening {
         identity: LedgerOpened {
@@ -75,7 +75,7 @@ async fn running(directory: &Path) -> Ledger<Backend, SqliteReadModel, ManualClo
     };
     let (sequencer, ledger) = open(
         Arc::new(Backend::open(directory, None).await.unwrap()),
-        Arc::new(SqliteReadModel::open(directory).await.unwrap()),
+        Arc::new(ReadRows::open(directory).await.unwrap()),
         Arc::new(ManualClock::at(NOW)),
         Arc::new(Sevens),
         opening,
@@ -281,7 +281,7 @@ async fn another_head_than_the_noted_one_exits_with_20() {
 async fn a_row_changed_by_hand_is_named() {
     let directory = TempDir::new().unwrap();
     let _ledger = running(directory.path()).await;
-    let rows = SqliteReadModel::open(directory.path()).await.unwrap();
+    let rows = ReadRows::open(directory.path()).await.unwrap();
     let row = InteractionRow {
         id: EnvelopeId::from_parts(NOW.as_ms(), &[9; 10]).into(),
         initiator: did(),

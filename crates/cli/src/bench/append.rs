@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use x811_eventlog::{AppendError, Draft, Frontier, Head, Record};
 use x811_ledger::port::{Commit, LedgerStore as _, ReadModel as _};
 use x811_ledger::row::{RowChange, StreamRow};
-use x811_store::{Backend, Database, SqliteReadModel};
+use x811_store::{Backend, Database, ReadRows};
 
 use super::backends::{self, Backends, BenchPlace, SideBySide};
 use super::cpu::{Elapsed, Stopwatch, now};
@@ -85,7 +85,7 @@ async fn side_by_side(
     let mut measured = Vec::new();
     for place in places {
         let own = directory.join(place.name());
-        let mut log = Place::open_in(&own, place.database()).await?;
+        let mut log = BenchLog::open_in(&own, place.database()).await?;
         log.append(commits, at_once, true).await?;
         measured.push((place, log, Elapsed::default(), Vec::new()));
     }
@@ -118,8 +118,8 @@ async fn measure(
     commits: u64,
     at_once: u64,
 ) -> Result<Vec<Pair>, Failure> {
-    let mut with = Place::open(&directory.join("with")).await?;
-    let mut without = Place::open(&directory.join("without")).await?;
+    let mut with = BenchLog::open(&directory.join("with")).await?;
+    let mut without = BenchLog::open(&directory.join("without")).await?;
     // What is first is not measured: it makes files and prepares statements.
     with.append(commits, at_once, true).await?;
     without.append(commits, at_once, false).await?;
@@ -152,9 +152,9 @@ struct Pair {
 }
 
 /// A log with its rows, which follow it beside the commits as a ledger's do.
-struct Place {
+struct BenchLog {
     store: Backend,
-    rows: Arc<SqliteReadModel>,
+    rows: Arc<ReadRows>,
     /// Rows on their way.
     writing: JoinSet<Result<(), AppendError>>,
     head: Head,
@@ -163,14 +163,14 @@ struct Place {
     commits_us: Vec<u32>,
 }
 
-impl Place {
-    async fn open(directory: &Path) -> Result<Place, Failure> {
-        Place::open_in(directory, None).await
+impl BenchLog {
+    async fn open(directory: &Path) -> Result<BenchLog, Failure> {
+        BenchLog::open_in(directory, None).await
     }
 
-    async fn open_in(directory: &Path, database: Option<&Database>) -> Result<Place, Failure> {
-        let rows = SqliteReadModel::open(directory).await.map_err(broken)?;
-        Ok(Place {
+    async fn open_in(directory: &Path, database: Option<&Database>) -> Result<BenchLog, Failure> {
+        let rows = ReadRows::open(directory).await.map_err(broken)?;
+        Ok(BenchLog {
             store: Backend::open(directory, database).await.map_err(broken)?,
             rows: Arc::new(rows),
             writing: JoinSet::new(),

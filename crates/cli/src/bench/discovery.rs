@@ -13,7 +13,7 @@ use x811_ledger::row::{AgentRow, RowChange};
 use x811_protocol::did::Did;
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::trust::TrustCounters;
-use x811_store::SqliteReadModel;
+use x811_store::ReadRows;
 
 use super::cpu::now;
 use super::figures::{Latency, thousands};
@@ -90,8 +90,8 @@ fn task(number: u64) -> String {
     format!("task.{}", number % TASKS)
 }
 
-async fn registry(directory: &Path, registered: u64) -> Result<SqliteReadModel, Failure> {
-    let rows = SqliteReadModel::open(directory).await.map_err(broken)?;
+async fn registry(directory: &Path, registered: u64) -> Result<ReadRows, Failure> {
+    let rows = ReadRows::open(directory).await.map_err(broken)?;
     let mut from = 0;
     while from < registered {
         let to = registered.min(from + BATCH);
@@ -130,7 +130,7 @@ fn agent(position: u64) -> Result<[RowChange; 2], Failure> {
 
 /// How long one page took, in microseconds.
 async fn read(
-    rows: &SqliteReadModel,
+    rows: &ReadRows,
     capability: Option<&str>,
     after: u64,
     limit: usize,

@@ -19,7 +19,7 @@ use x811_protocol::parameters::{PayerBindingRule, Rounds};
 use x811_server::entropy::SystemEntropy;
 use x811_server::keys::Identity;
 use x811_server::{NetworkConfig, RpcUrl, ServerConfig};
-use x811_store::{Backend, Database, FileSnapshots, SqliteReadModel};
+use x811_store::{Backend, Database, FileSnapshots, ReadRows};
 
 use super::broken;
 use super::clients::{self, Answered, Outcome, Sender};
@@ -29,12 +29,12 @@ use crate::failure::Failure;
 
 /// A running ledger.
 pub(super) struct BenchLedger<C = SystemClock> {
-    ledger: Ledger<Backend, SqliteReadModel, C>,
+    ledger: Ledger<Backend, ReadRows, C>,
     /// Ends when it is dropped.
     task: JoinSet<Result<(), Stopped>>,
     did: Did,
     store: Arc<Backend>,
-    rows: Arc<SqliteReadModel>,
+    rows: Arc<ReadRows>,
     start: StartTimes,
 }
 
@@ -127,7 +127,7 @@ impl<C: Clock> BenchLedger<C> {
         let begin = now();
         let store = Arc::new(Backend::open(directory, database).await.map_err(broken)?);
         let store_opened = begin.elapsed();
-        let rows = Arc::new(SqliteReadModel::open(directory).await.map_err(broken)?);
+        let rows = Arc::new(ReadRows::open(directory).await.map_err(broken)?);
         let rows_opened = begin.elapsed();
         let identity = match Identity::load(directory).map_err(broken)? {
             Some(identity) => identity,
@@ -176,7 +176,7 @@ impl<C: Clock> BenchLedger<C> {
     }
 
     /// The ledger itself.
-    pub(super) fn running(&self) -> &Ledger<Backend, SqliteReadModel, C> {
+    pub(super) fn running(&self) -> &Ledger<Backend, ReadRows, C> {
         &self.ledger
     }
 
@@ -256,7 +256,7 @@ impl<C: Clock> BenchLedger<C> {
 }
 
 /// Gives the directory free, once nobody uses it any more.
-async fn closed(store: Arc<Backend>, rows: Arc<SqliteReadModel>) -> Result<(), Failure> {
+async fn closed(store: Arc<Backend>, rows: Arc<ReadRows>) -> Result<(), Failure> {
     while Arc::strong_count(&rows) > 1 || Arc::strong_count(&store) > 1 {
         tokio::task::yield_now().await;
     }
@@ -267,7 +267,7 @@ async fn closed(store: Arc<Backend>, rows: Arc<SqliteReadModel>) -> Result<(), F
 }
 
 /// A client in the ledger's own process.
-struct InProcess<C>(Ledger<Backend, SqliteReadModel, C>);
+struct InProcess<C>(Ledger<Backend, ReadRows, C>);
 
 impl<C: Clock> Sender for InProcess<C> {
     type Message = Message;

@@ -12,8 +12,8 @@ use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use x811_client::clock::{Clock, SystemClock};
 use x811_client::compose::{
-    Accept, ComposeError, Composer, Content, Delivery, Judgement, Offer, Payload, Payment,
-    Registration, Reject, Request, SessionStep, Verify, offer_hash,
+    Accept, ComposeError, Composer, Delivery, Judgement, Offer, Payload, Payment, Registration,
+    Reject, Request, ResultContent, SessionStep, Verify, offer_hash,
 };
 use x811_client::entropy::SystemEntropy;
 use x811_client::identity::{AgentName, Identity};
@@ -253,7 +253,7 @@ impl Agents {
             offer_id,
             offer_hash: hash,
         };
-        let content = Content::Inline(format!("{TEXT} ({number})"));
+        let content = ResultContent::Inline(format!("{TEXT} ({number})"));
         let verify = Verify {
             interaction,
             offer_id,
@@ -354,7 +354,7 @@ fn offer(interaction: InteractionId, price: MicroUsdc) -> Offer {
 fn delivery(
     interaction: InteractionId,
     offer_id: x811_protocol::id::EnvelopeId,
-    content: Content,
+    content: ResultContent,
 ) -> Delivery {
     Delivery {
         interaction,

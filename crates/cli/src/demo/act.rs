@@ -8,7 +8,9 @@ use super::terms::Contract;
 use serde_json::Map;
 use std::time::Duration;
 use x811_client::clock::{Clock, SystemClock};
-use x811_client::compose::{Accept, Content, Delivery, Judgement, Offer, Payment, Request, Verify};
+use x811_client::compose::{
+    Accept, Delivery, Judgement, Offer, Payment, Request, ResultContent, Verify,
+};
 use x811_client::http::{Accepted, HistoryRecord, Incoming};
 use x811_client::pay::{PayClient, Transfer};
 use x811_protocol::authorization::payment_nonce;
@@ -168,7 +170,7 @@ impl Stage<'_, '_> {
 
     /// RESULT and VERIFY; the initiator hashes what it got before it says yes (AX-19).
     async fn deliver(&self, agreed: &Agreed) -> Result<(), DemoError> {
-        let content = Content::Inline(CONTENT.to_owned());
+        let content = ResultContent::Inline(CONTENT.to_owned());
         let result_hash = content.hash();
         let delivery = Delivery {
             interaction: agreed.interaction,
@@ -192,7 +194,7 @@ impl Stage<'_, '_> {
             .payload()
             .get("content")
             .and_then(|content| content.as_str());
-        let got = Content::Inline(got.unwrap_or_default().to_owned()).hash();
+        let got = ResultContent::Inline(got.unwrap_or_default().to_owned()).hash();
         if got != result_hash {
             return Err(DemoError::Forged {
                 position: delivered.position,

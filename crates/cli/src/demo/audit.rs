@@ -5,7 +5,7 @@ use crate::export::signed_at;
 use x811_eventlog::note::NoteKey;
 use x811_ledger::audit::{Options, Report, audit_store};
 use x811_server::ServerConfig;
-use x811_store::{Backend, FileCheckpointStore, SqliteReadModel};
+use x811_store::{Backend, FileCheckpointStore, ReadRows};
 
 /// Audits the directory, for somebody who has the ledger's checkpoint key, and tells what was found;
 /// the report, when it is clean.
@@ -18,7 +18,7 @@ pub(super) async fn tell(
     let data_dir = &config.data_dir;
     let store = Backend::open_read_only(data_dir).await;
     let store = store.map_err(|error| DemoError::Audit(error.to_string()))?;
-    let rows = SqliteReadModel::open_read_only(data_dir).await;
+    let rows = ReadRows::open_read_only(data_dir).await;
     let rows = rows.map_err(|error| DemoError::Audit(error.to_string()))?;
     let place = config.checkpoint_dir.clone();
     let place = place.or_else(|| FileCheckpointStore::beside(data_dir));

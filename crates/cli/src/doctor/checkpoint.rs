@@ -9,7 +9,7 @@ use x811_ledger::doctor::{Examined, Finding, check_signed};
 use x811_store::FileCheckpointStore;
 
 /// The checkpoint as it was found, before the log was read: a ledger may sign on meanwhile.
-pub(super) struct Found {
+pub(super) struct FoundCheckpoint {
     file: PathBuf,
     /// Somebody has used its directory, or named it.
     is_expected: bool,
@@ -29,14 +29,14 @@ pub(super) struct Signed {
     sentence: String,
 }
 
-impl Found {
+impl FoundCheckpoint {
     /// Reads it from where `serve` keeps it, or from the directory that was named. `None` when
     /// there is no place to look.
-    pub(super) async fn look(data_dir: &Path, named: Option<PathBuf>) -> Option<Found> {
+    pub(super) async fn look(data_dir: &Path, named: Option<PathBuf>) -> Option<FoundCheckpoint> {
         let is_named = named.is_some();
         let directory = named.or_else(|| FileCheckpointStore::beside(data_dir))?;
         let store = FileCheckpointStore::at(&directory);
-        Some(Found {
+        Some(FoundCheckpoint {
             file: store.file(),
             is_expected: is_named || directory.exists(),
             note: store.load().await.map_err(|error| error.to_string()),

@@ -63,15 +63,13 @@ pub(super) async fn write(
     use x811_ledger::keys_statement::KeysStatement;
     use x811_protocol::event::LedgerRole;
     use x811_server::keys::Identity;
-    use x811_store::SqliteReadModel;
+    use x811_store::ReadRows;
 
     use super::until::rows_at;
 
     let unopened = crate::audit::unopened;
     let store = crate::audit::open_store(data_dir).await?;
-    let rows = SqliteReadModel::open_read_only(data_dir)
-        .await
-        .map_err(unopened)?;
+    let rows = ReadRows::open_read_only(data_dir).await.map_err(unopened)?;
     let identity = Identity::load(data_dir)
         .map_err(|error| Failure::local("keys", error.to_string()))?
         .ok_or_else(|| {

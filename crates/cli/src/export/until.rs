@@ -10,7 +10,7 @@ use x811_ledger::port::LedgerStore;
 #[cfg(feature = "serve")]
 use x811_ledger::port::ReadModel;
 #[cfg(feature = "serve")]
-use x811_store::SqliteReadModel;
+use x811_store::ReadRows;
 use x811_store::{Backend, FileCheckpointStore};
 
 use super::log::unexported;
@@ -90,7 +90,7 @@ pub(super) async fn reflected<R: ReadModel>(
 
 /// The same, as long as it takes a ledger that is running.
 #[cfg(feature = "serve")]
-pub(super) async fn rows_at(rows: &SqliteReadModel, size: u64) -> Result<(), Failure> {
+pub(super) async fn rows_at(rows: &ReadRows, size: u64) -> Result<(), Failure> {
     let pause = async || tokio::time::sleep(STEP).await;
     reflected(rows, size, PATIENCE, pause).await
 }

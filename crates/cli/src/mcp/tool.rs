@@ -59,7 +59,7 @@ async fn answer<T: Tool>(arguments: JsonObject, desk: &Desk) -> Answer {
         Failure::usage(&format!("the arguments of {} do not fit: {text}", T::NAME))
             .hint("tools/list says which members there are and what they hold")
     })?;
-    let kept = Kept::default();
+    let kept = CapturedText::default();
     let mut out = Out::new(true, Box::new(kept.clone()), Box::new(anstream::stderr()));
     tool.call(desk, &mut out).await?;
     let text = kept.0.take();
@@ -68,9 +68,9 @@ async fn answer<T: Tool>(arguments: JsonObject, desk: &Desk) -> Answer {
 
 /// Keeps what a verb prints.
 #[derive(Clone, Default)]
-struct Kept(Rc<RefCell<Vec<u8>>>);
+struct CapturedText(Rc<RefCell<Vec<u8>>>);
 
-impl Write for Kept {
+impl Write for CapturedText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.borrow_mut().extend_from_slice(bytes);
         Ok(bytes.len())

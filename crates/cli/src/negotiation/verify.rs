@@ -46,8 +46,8 @@ pub(super) fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         return Err(Failure::local("no_chain", message).hint("x811 audit FILE checks it"));
     }
     let verdict = match verify(&bytes, &keys) {
-        Ok(chain) => Verdict::Holds(chain),
-        Err(error @ ChainError::Step { index, profile, .. }) => Verdict::Broken {
+        Ok(chain) => BundleVerdict::Holds(chain),
+        Err(error @ ChainError::Step { index, profile, .. }) => BundleVerdict::Broken {
             profile,
             step: index,
             why: error.to_string(),
@@ -55,9 +55,9 @@ pub(super) fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         Err(error) => return Err(no_chain(&args.file, &error)),
     };
     let exit = match &verdict {
-        Verdict::Broken { .. } => Exit::Findings,
-        Verdict::Holds(chain) if chain.is_proven() => Exit::Ok,
-        Verdict::Holds(_) => Exit::Unverified,
+        BundleVerdict::Broken { .. } => Exit::Findings,
+        BundleVerdict::Holds(chain) if chain.is_proven() => Exit::Ok,
+        BundleVerdict::Holds(_) => Exit::Unverified,
     };
     out.report(&Verified {
         file: args.file,
@@ -94,12 +94,12 @@ struct Verified {
     #[serde(skip)]
     has_keys: bool,
     #[serde(flatten)]
-    verdict: Verdict,
+    verdict: BundleVerdict,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
-enum Verdict {
+enum BundleVerdict {
     Holds(Chain),
     Broken {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,8 +113,8 @@ enum Verdict {
 impl Report for Verified {
     fn print(&self, out: &mut Out) {
         match &self.verdict {
-            Verdict::Holds(chain) => self.print_chain(chain, out),
-            Verdict::Broken { profile, step, why } => {
+            BundleVerdict::Holds(chain) => self.print_chain(chain, out),
+            BundleVerdict::Broken { profile, step, why } => {
                 let of = profile.map(|profile| format!(" of profile {profile}"));
                 let of = of.unwrap_or_default();
                 out.heading(Tone::Bad, format_args!("THE CHAIN{of} DOES NOT HOLD"));

@@ -6,7 +6,7 @@ mod one;
 use std::num::NonZeroUsize;
 
 use x811_protocol::id::InteractionId;
-use x811_protocol::settlement_view::Paid;
+use x811_protocol::settlement_view::ProviderPaid;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -41,10 +41,10 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
 }
 
 /// The answer in a word, and how it is meant.
-fn word(paid: Paid) -> (Tone, &'static str) {
+fn word(paid: ProviderPaid) -> (Tone, &'static str) {
     match paid {
-        Paid::Yes => (Tone::Good, "PAID"),
-        Paid::NotYet => (Tone::Waiting, "NOT YET"),
-        Paid::No => (Tone::Bad, "NO"),
+        ProviderPaid::Yes => (Tone::Good, "PAID"),
+        ProviderPaid::NotYet => (Tone::Waiting, "NOT YET"),
+        ProviderPaid::No => (Tone::Bad, "NO"),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use x811_ledger::receipt::Paid;
+use x811_ledger::receipt::PaidPayment;
 
 use super::either::AnyReceipt;
 use super::{InteractionId, file};
@@ -37,7 +37,7 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     if !file::write(&file, &bytes)? {
         return Ok(Exit::Ok);
     }
-    out.report(&Kept {
+    out.report(&KeptReceipt {
         file,
         bytes: bytes.len(),
         paid,
@@ -50,7 +50,7 @@ pub(crate) async fn fetched(
     interaction: InteractionId,
     is_compact: bool,
     context: &Context,
-) -> Result<(Vec<u8>, Paid), Failure> {
+) -> Result<(Vec<u8>, PaidPayment), Failure> {
     let client = context.reading_client().await?;
     let bytes = if is_compact {
         client.compact_receipt(interaction).await?
@@ -76,13 +76,13 @@ fn default_file(interaction: InteractionId, is_compact: bool) -> PathBuf {
 }
 
 #[derive(Serialize)]
-struct Kept {
+struct KeptReceipt {
     file: PathBuf,
     bytes: usize,
-    paid: Paid,
+    paid: PaidPayment,
 }
 
-impl Report for Kept {
+impl Report for KeptReceipt {
     fn print(&self, out: &mut Out) {
         let amount = self.paid.amount().to_usdc_decimal();
         out.heading(

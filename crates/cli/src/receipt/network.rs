@@ -1,9 +1,9 @@
 //! `x811 receipt verify --rpc URL`: the transfers themselves, on their network.
 
-use x811_ledger::receipt::{Checked, PaidTransfer, Verdict};
+use x811_ledger::receipt::{Checked, ClaimVerdict, PaidTransfer};
 use x811_protocol::evm::ChainId;
-use x811_protocol::interaction::Fit;
 use x811_protocol::observation::{Block, Transfer};
+use x811_protocol::settlement::Fit;
 use x811_watcher::witness::ASKED_TOGETHER;
 use x811_watcher::{Shown, Testimony};
 
@@ -28,7 +28,7 @@ pub(super) async fn ask(url: &str, checked: &mut Checked) -> Result<(), Failure>
         match said(transfer, moved, witness.chain_id()) {
             Ok(said) => shown.push(said),
             Err(why) => {
-                say(checked, TRANSFER, Verdict::NotChecked, why);
+                say(checked, TRANSFER, ClaimVerdict::NotChecked, why);
                 return Ok(());
             }
         }
@@ -115,24 +115,29 @@ fn conclude(checked: &mut Checked, testimonies: Vec<Testimony>, chain_id: ChainI
     let at = format!("chain {chain_id} at its block {}", head.number);
     if !differing.is_empty() {
         let sentence = format!("{at} says otherwise: {}", differing.join("; "));
-        say(checked, TRANSFER, Verdict::Broken, sentence);
+        say(checked, TRANSFER, ClaimVerdict::Broken, sentence);
         checked.paid = None;
     } else if !unknown.is_empty() {
-        say(checked, TRANSFER, Verdict::NotChecked, unknown.join("; "));
+        say(
+            checked,
+            TRANSFER,
+            ClaimVerdict::NotChecked,
+            unknown.join("; "),
+        );
     } else {
         let sentence = format!("{at} has the transfers, by the endpoint you chose");
-        say(checked, TRANSFER, Verdict::Proven, sentence);
+        say(checked, TRANSFER, ClaimVerdict::Proven, sentence);
         let sentence = if has_moved {
             format!("a reorganisation moved them to another block, where they stand: {at}")
         } else {
             format!("nothing took them back: {at} has them where the receipt says")
         };
-        say(checked, REVERSAL, Verdict::Proven, sentence);
+        say(checked, REVERSAL, ClaimVerdict::Proven, sentence);
     }
 }
 
 /// Says it in the step `about`.
-fn say(checked: &mut Checked, about: &str, verdict: Verdict, sentence: String) {
+fn say(checked: &mut Checked, about: &str, verdict: ClaimVerdict, sentence: String) {
     let mut steps = checked.steps.iter_mut();
     if let Some(step) = steps.find(|step| step.about == about) {
         step.verdict = verdict;

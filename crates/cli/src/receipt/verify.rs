@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use x811_ledger::receipt::{Checked, Paid, Verdict};
+use x811_ledger::receipt::{Checked, ClaimVerdict, PaidPayment};
 use x811_ledger::standing::Standing;
 
 use super::either::{AnyReceipt, no_receipt};
@@ -94,10 +94,10 @@ impl Verified {
     /// Whether the checkpoint is by another key of the log than the one that is trusted.
     fn is_rotated(&self) -> bool {
         let mut steps = self.checked.steps.iter();
-        steps.any(|step| step.about == "checkpoint" && step.verdict == Verdict::Asserted)
+        steps.any(|step| step.about == "checkpoint" && step.verdict == ClaimVerdict::Asserted)
     }
 
-    fn fields(&self, paid: &Paid) -> Vec<(&'static str, String)> {
+    fn fields(&self, paid: &PaidPayment) -> Vec<(&'static str, String)> {
         let mut fields = fields(paid);
         if let Some(as_of) = &self.checked.standing {
             let word = match as_of.standing {
@@ -135,10 +135,10 @@ impl Report for Verified {
         out.gap();
         for step in &self.checked.steps {
             let word = match step.verdict {
-                Verdict::Proven => "proven",
-                Verdict::Asserted => "asserted",
-                Verdict::NotChecked => "not checked",
-                Verdict::Broken => "BROKEN",
+                ClaimVerdict::Proven => "proven",
+                ClaimVerdict::Asserted => "asserted",
+                ClaimVerdict::NotChecked => "not checked",
+                ClaimVerdict::Broken => "BROKEN",
             };
             out.line(format_args!("{word:<12}{}: {}", step.about, step.sentence));
         }
@@ -161,7 +161,7 @@ const ROTATED: &str = "If the ledger replaced its key since, ask it for the proo
 const NO_KEY: &str = "Anybody can open a ledger and sign such a file. Give the key of the ledger you \
                     mean, from a source you trust: --key KEY, or --policy FILE";
 
-fn fields(paid: &Paid) -> Vec<(&'static str, String)> {
+fn fields(paid: &PaidPayment) -> Vec<(&'static str, String)> {
     let mut fields = vec![("interaction", paid.interaction.to_string())];
     if let Some(ledger) = paid.ledger {
         fields.push(("ledger", ledger.to_string()));

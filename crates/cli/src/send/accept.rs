@@ -1,7 +1,7 @@
 //! `x811 send accept`.
 
 use x811_client::compose::Accept;
-use x811_client::policy::{Provider, Trust, Verdict, judge};
+use x811_client::policy::{OfferVerdict, Provider, Trust, judge};
 use x811_protocol::envelope::CoreType;
 use x811_protocol::id::InteractionId;
 
@@ -51,8 +51,8 @@ async fn enforce_policy(case: &Case<'_>) -> Result<String, Failure> {
         trust: Trust::NEW_AGENT,
     };
     match judge(offer, request, provider, Trust::ZERO) {
-        Verdict::Accept | Verdict::AskPerson => Ok(narration::usdc(offer.total_cost)),
-        Verdict::Reject { code, error_code } => {
+        OfferVerdict::Accept | OfferVerdict::AskPerson => Ok(narration::usdc(offer.total_cost)),
+        OfferVerdict::Reject { code, error_code } => {
             let message = format!(
                 "not sent: policy {} of your REQUEST rules this offer out ({code})",
                 request.acceptance_policy

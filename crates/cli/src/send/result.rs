@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use x811_client::compose::{Content, Delivery};
+use x811_client::compose::{Delivery, ResultContent};
 use x811_protocol::digest::Digest;
 use x811_protocol::id::InteractionId;
 
@@ -49,9 +49,9 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> 
         .last()
         .map_or(0, |entry| context.now().since(entry.record.recorded_at_ms));
     let content = match (args.content, args.file, args.url) {
-        (Some(text), _, _) => Content::Inline(text),
+        (Some(text), _, _) => ResultContent::Inline(text),
         (None, Some(file), Some(url)) => linked(&file, url)?,
-        (None, Some(file), None) => Content::Inline(read_text(&file)?),
+        (None, Some(file), None) => ResultContent::Inline(read_text(&file)?),
         (None, None, _) => return Err(Failure::usage("a result needs --content or --file")),
     };
     let hash = content.hash();
@@ -67,10 +67,10 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> 
     Ok(case.say(&delivery).await?.note("result hash", hash))
 }
 
-fn linked(file: &Path, url: String) -> Result<Content, Failure> {
+fn linked(file: &Path, url: String) -> Result<ResultContent, Failure> {
     let bytes = std::fs::read(file)
         .map_err(|error| Failure::local("file", format!("{}: {error}", file.display())))?;
-    Ok(Content::Linked {
+    Ok(ResultContent::Linked {
         url,
         hash: Digest::of(&bytes),
         size_bytes: bytes.len() as u64,

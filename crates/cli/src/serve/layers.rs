@@ -3,6 +3,7 @@
 //! What is wrong in a file is said with its line and key, but never by quoting the line: it may
 //! hold the address of an endpoint, and that a key.
 
+use std::ops::Range;
 use std::path::Path;
 
 use toml::{Table, Value};
@@ -13,6 +14,12 @@ use crate::failure::Failure;
 
 /// Most bytes of a file of settings.
 const MAX_BYTES: usize = 1 << 20;
+
+/// Most faults of one file that are named.
+const MOST_FAULTS: usize = 16;
+
+/// Between two faults.
+const ALSO: &str = ". Also: ";
 
 /// Names further apart than this are not offered for each other.
 const NEAR: f64 = 0.7;
@@ -26,21 +33,58 @@ pub(super) fn read(path: &Path) -> Result<Settings, Failure> {
     parse(path, &text)
 }
 
-/// The layer `text` is; `path` is for messages.
+/// The layer `text` is; `path` is for messages. A refusal names all that is wrong, up to [`MOST_FAULTS`].
 pub(super) fn parse(path: &Path, text: &str) -> Result<Settings, Failure> {
-    toml::from_str(text).map_err(|error| {
-        let span = error.span();
-        let line = span.as_ref().map_or(1, |span| {
-            text.get(..span.start).unwrap_or(text).matches('\n').count() + 1
-        });
-        let key = key_of_line(text, line);
-        let place = match key {
-            Some(key) => format!("line {line}, key `{key}`"),
-            None => format!("line {line}"),
+    let mut rest = text.to_owned();
+    let mut faults = Vec::new();
+    loop {
+        let error = match toml::from_str(&rest) {
+            Ok(settings) if faults.is_empty() => return Ok(settings),
+            Ok(_) => break,
+            Err(error) => error,
         };
-        fault(path, &format!("{place}: {}", explained(error.message())))
-            .hint("correct it, then try `x811 serve --check --config FILE`")
-    })
+        let lines = lines_of(&rest, error.span());
+        faults.push(explained_at(&rest, lines.start, error.message()));
+        let next = without(&rest, lines);
+        // Where what is left is no TOML, or nothing could be left out, no more can be said.
+        if faults.len() == MOST_FAULTS || next == rest || next.parse::<Table>().is_err() {
+            break;
+        }
+        rest = next;
+    }
+    Err(fault(path, &faults.join(ALSO))
+        .hint("correct it, then try `x811 serve --check --config FILE`"))
+}
+
+/// The lines, from 0, that `span` touches.
+fn lines_of(text: &str, span: Option<Range<usize>>) -> Range<usize> {
+    let span = span.unwrap_or(0..0);
+    let lines_before = |end: usize| text.get(..end).unwrap_or(text).matches('\n').count();
+    let first = lines_before(span.start);
+    first..lines_before(span.end).max(first) + 1
+}
+
+/// `text` with empty lines in place of `lines`; a section goes with all that stands in it.
+fn without(text: &str, lines: Range<usize>) -> String {
+    let opens_section = |line: &str| line.trim_start().starts_with('[');
+    let is_section = text.lines().nth(lines.start).is_some_and(opens_section);
+    let mut is_left_out = false;
+    let kept = text.lines().enumerate().map(|(number, line)| {
+        let goes_on = is_section && is_left_out && !opens_section(line);
+        is_left_out = lines.contains(&number) || goes_on;
+        if is_left_out { "" } else { line }
+    });
+    kept.collect::<Vec<_>>().join("\n")
+}
+
+/// What is wrong in `line`, from 0, of `text`.
+fn explained_at(text: &str, line: usize, message: &str) -> String {
+    let number = line + 1;
+    let place = match key_of_line(text, line) {
+        Some(key) => format!("line {number}, key `{key}`"),
+        None => format!("line {number}"),
+    };
+    format!("{place}: {}", explained(message))
 }
 
 /// `over` on top of `base`.
@@ -93,7 +137,7 @@ fn fault(path: &Path, message: &str) -> Failure {
 }
 
 fn key_of_line(text: &str, line: usize) -> Option<&str> {
-    let line = text.lines().nth(line.checked_sub(1)?)?.trim();
+    let line = text.lines().nth(line)?.trim();
     let key = match line.strip_prefix('[') {
         Some(section) => section.trim_end_matches(']'),
         None => line.split_once('=')?.0,
@@ -200,6 +244,31 @@ mod tests {
                 "{message}"
             );
         }
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_named_at_once() {
+        let text = "[server]\nlistn = \"127.0.0.1:1\"\n[netwrok]\nname = 1\n[windows]\n\
+                    offer_ms = \"long\"\naccept_ms = 30000\nverify_ms = [\n  1,\n]\n";
+        let message = refused(text);
+        let places = [
+            "line 2, key `listn`",
+            "line 3, key `netwrok`",
+            "line 6, key `offer_ms`",
+        ];
+        for place in places.into_iter().chain(["line 8, key `verify_ms`"]) {
+            assert!(message.contains(place), "{place}: {message}");
+        }
+        assert_eq!(message.matches("line ").count(), 4, "{message}");
+        let message = refused("[server]\nlisten = \n[netwrok]\n");
+        for place in ["line 2, key `listen`", "line 3, key `netwrok`"] {
+            assert!(message.contains(place), "{place}: {message}");
+        }
+        // What is left of this is no TOML.
+        let message = refused("[server]\nlisten = [\n[netwrok]\n");
+        assert_eq!(message.matches("line ").count(), 1, "{message}");
+        let many: String = (0..20).map(|number| format!("qqq{number} = 1\n")).collect();
+        assert_eq!(refused(&many).matches("line ").count(), MOST_FAULTS);
     }
 
     #[test]

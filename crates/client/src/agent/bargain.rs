@@ -15,7 +15,7 @@ use crate::http::{ClientError, LedgerClient};
 
 /// How a negotiation stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum BargainStanding {
     /// Somebody may still answer.
     Open,
     /// The last terms are agreed on, and wait for their REQUEST.
@@ -45,7 +45,7 @@ pub(crate) struct Bargain {
     pub id: ContractId,
     pub initiator: Did,
     pub responder: Did,
-    pub standing: Standing,
+    pub standing: BargainStanding,
     /// From this moment on the last terms cannot be accepted.
     pub expires_at: TimestampMs,
     /// The most turns that its offer allows.
@@ -132,7 +132,7 @@ impl Bargain {
             id,
             initiator,
             responder,
-            standing: Standing::Open,
+            standing: BargainStanding::Open,
             expires_at: TimestampMs::new(u64::MAX),
             max_turns: None,
             turns: vec![turn],
@@ -149,23 +149,23 @@ impl Bargain {
             }
             NegotiationFacts::Accept(accept) => {
                 self.accepted = Some((accept.step_id, accept.terms_hash));
-                self.standing = Standing::Agreed;
+                self.standing = BargainStanding::Agreed;
             }
             NegotiationFacts::Reject(_) | NegotiationFacts::Withdraw(_) => {
-                self.standing = Standing::Over;
+                self.standing = BargainStanding::Over;
             }
         }
     }
 
     fn note(&mut self, event: &Event) {
         if let Event::Effect(Effect::Engaged(_)) = event {
-            self.standing = Standing::Engaged;
+            self.standing = BargainStanding::Engaged;
         }
         if let Event::Lapsed(lapsed) = event
             && let LapsedWindow::Contract(ContractWindow::Contract | ContractWindow::Engagement) =
                 lapsed.window
         {
-            self.standing = Standing::Over;
+            self.standing = BargainStanding::Over;
         }
     }
 

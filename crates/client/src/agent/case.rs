@@ -8,7 +8,7 @@ use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::facts::{Facts, OfferFacts, RequestFacts, ResultFacts};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::StateName;
-use x811_protocol::settlement_view::{Live, Paid};
+use x811_protocol::settlement_view::{Live, ProviderPaid};
 use x811_protocol::time::TimestampMs;
 
 use super::outbox::Act;
@@ -38,7 +38,7 @@ pub(crate) struct Case {
     /// Transactions named by PAYMENTs.
     pub payments: Vec<TxHash>,
     /// Whether the provider has its money, by these records.
-    pub paid: Paid,
+    pub paid: ProviderPaid,
     /// What was said, oldest first.
     pub said: Vec<Said>,
 }

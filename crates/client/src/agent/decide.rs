@@ -7,7 +7,7 @@ use x811_protocol::evm::EvmAddress;
 use x811_protocol::facts::{RejectCode, RequestFacts};
 use x811_protocol::interaction::StateName;
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::settlement_view::Paid;
+use x811_protocol::settlement_view::ProviderPaid;
 use x811_protocol::time::TimestampMs;
 
 use super::approval::{Answer, Decision, MARGIN_MS};
@@ -17,7 +17,7 @@ use super::money::LEAST_WINDOW_MS;
 use super::outbox::Act;
 use super::state::{Asked, Outcome, State};
 use crate::compose::Offer;
-use crate::policy::{self, Trust, Verdict, judge};
+use crate::policy::{self, OfferVerdict, Trust, judge};
 
 /// The command of a provider is ended this long before its deadline, in milliseconds, so that the
 /// RESULT or the ERROR still arrives.
@@ -66,7 +66,7 @@ pub(crate) enum Move {
     /// Nothing more, ever.
     Over {
         /// Whether the provider has its money.
-        paid: Paid,
+        paid: ProviderPaid,
     },
 }
 
@@ -279,12 +279,12 @@ fn answer_offer(
         answer,
         &rules.caps,
     ) {
-        (Verdict::Reject { code, error_code }, _, _) => Move::Reject {
+        (OfferVerdict::Reject { code, error_code }, _, _) => Move::Reject {
             code,
             error_code: Some(error_code),
             reason: format!("policy {} of the REQUEST", request.acceptance_policy),
         },
-        (Verdict::AskPerson, Some(Answer::Reject), _) => Move::Reject {
+        (OfferVerdict::AskPerson, Some(Answer::Reject), _) => Move::Reject {
             code: RejectCode::Other,
             error_code: None,
             reason: known
@@ -292,14 +292,14 @@ fn answer_offer(
                 .and_then(|decision| decision.reason.clone())
                 .unwrap_or_else(|| "a person decided so".to_owned()),
         },
-        (Verdict::AskPerson, None, _) | (Verdict::Accept, None, None) => ask(),
-        (Verdict::Accept, Some(Answer::Reject), None) => Move::Reject {
+        (OfferVerdict::AskPerson, None, _) | (OfferVerdict::Accept, None, None) => ask(),
+        (OfferVerdict::Accept, Some(Answer::Reject), None) => Move::Reject {
             code: RejectCode::Other,
             error_code: None,
             reason: "a person decided so".to_owned(),
         },
-        (Verdict::Accept, _, Some(caps))
-        | (Verdict::AskPerson, Some(Answer::Approve), Some(caps)) => {
+        (OfferVerdict::Accept, _, Some(caps))
+        | (OfferVerdict::AskPerson, Some(Answer::Approve), Some(caps)) => {
             match caps.broken_by(&commitment, &state.commitments) {
                 None => Move::Accept(commitment),
                 Some(cap) => Move::Reject {
@@ -309,7 +309,7 @@ fn answer_offer(
                 },
             }
         }
-        (Verdict::Accept | Verdict::AskPerson, Some(Answer::Approve), None) => {
+        (OfferVerdict::Accept | OfferVerdict::AskPerson, Some(Answer::Approve), None) => {
             Move::Accept(commitment)
         }
     }

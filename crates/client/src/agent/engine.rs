@@ -9,7 +9,7 @@ use tokio::task::{self, JoinSet};
 use x811_protocol::code::Code;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::InteractionId;
-use x811_protocol::settlement_view::Paid;
+use x811_protocol::settlement_view::ProviderPaid;
 use x811_protocol::time::TimestampMs;
 
 use super::case::Case;
@@ -236,11 +236,11 @@ impl<W: World> Engine<W> {
         }
     }
 
-    fn end(&mut self, case: &Case, paid: Paid) -> Result<(), Fault> {
+    fn end(&mut self, case: &Case, paid: ProviderPaid) -> Result<(), Fault> {
         let has_transfer = self.has_transfer(case.id);
         self.working.remove(&case.id);
         self.world.forget_question(case.id)?;
-        if has_transfer && paid != Paid::Yes {
+        if has_transfer && paid != ProviderPaid::Yes {
             self.alarm(
                 Some(case.id),
                 format!(
@@ -249,14 +249,14 @@ impl<W: World> Engine<W> {
                 ),
             );
         }
-        let what = if paid == Paid::Yes {
+        let what = if paid == ProviderPaid::Yes {
             What::Paid
         } else {
             What::Over
         };
         self.tell(Some(case.id), what, case.state.to_string());
         self.state
-            .forget(case.id, has_transfer || paid == Paid::Yes);
+            .forget(case.id, has_transfer || paid == ProviderPaid::Yes);
         Ok(())
     }
 

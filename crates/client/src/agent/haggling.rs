@@ -10,7 +10,7 @@ use x811_protocol::facts::NegotiationVerb;
 use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
 use x811_protocol::time::TimestampMs;
 
-use super::bargain::{Bargain, Standing};
+use super::bargain::{Bargain, BargainStanding};
 use super::case::Case;
 use super::engine::{Engine, Fault};
 use super::notice::What;
@@ -125,16 +125,16 @@ impl<W: World> Engine<W> {
             .last()
             .is_some_and(|last| last.author == self.world.me());
         match bargain.standing {
-            Standing::Open if is_own => {
+            BargainStanding::Open if is_own => {
                 let end = bargain.expires_at.max(now);
                 Ok(Some(end.saturating_add_ms(AFTER_LAPSE_MS)))
             }
-            Standing::Open => self.answer_terms(&bargain),
-            Standing::Agreed => {
+            BargainStanding::Open => self.answer_terms(&bargain),
+            BargainStanding::Agreed => {
                 self.engage(&bargain)?;
                 Ok(None)
             }
-            Standing::Engaged | Standing::Over => {
+            BargainStanding::Engaged | BargainStanding::Over => {
                 let order = self
                     .state
                     .talks

@@ -8,7 +8,7 @@ use x811_protocol::did::Did;
 use x811_protocol::id::InteractionId;
 use x811_protocol::time::TimestampMs;
 
-use crate::compose::{Content, Judgement};
+use crate::compose::{Judgement, ResultContent};
 
 /// A task that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Job {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Product {
     /// The result, or where it is.
-    pub content: Content,
+    pub content: ResultContent,
     /// Its MIME type.
     pub content_type: String,
     /// The model that made it.
@@ -42,7 +42,7 @@ impl Product {
     /// A text in the message itself.
     pub fn text(content: impl Into<String>) -> Product {
         Product {
-            content: Content::Inline(content.into()),
+            content: ResultContent::Inline(content.into()),
             content_type: "text/plain".to_owned(),
             model_used: None,
             methodology: None,

@@ -15,7 +15,7 @@ pub struct Delivery {
     /// The OFFER that was accepted.
     pub offer_id: EnvelopeId,
     /// What was made.
-    pub content: Content,
+    pub content: ResultContent,
     /// Its MIME type.
     pub content_type: String,
     /// How long the work took, in milliseconds.
@@ -28,7 +28,7 @@ pub struct Delivery {
 
 /// What was made, or where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum ResultContent {
     /// In the message itself; at most 512 KiB.
     Inline(String),
     /// Behind a URL (AX-19: the hash is that of the response's body).
@@ -42,20 +42,20 @@ pub enum Content {
     },
 }
 
-impl Content {
+impl ResultContent {
     /// SHA-256 of the content: what the initiator's VERIFY must repeat.
     pub fn hash(&self) -> Digest {
         match self {
-            Content::Inline(text) => Digest::of(text.as_bytes()),
-            Content::Linked { hash, .. } => *hash,
+            ResultContent::Inline(text) => Digest::of(text.as_bytes()),
+            ResultContent::Linked { hash, .. } => *hash,
         }
     }
 
     /// Its size in bytes.
     pub fn size_bytes(&self) -> u64 {
         match self {
-            Content::Inline(text) => text.len() as u64,
-            Content::Linked { size_bytes, .. } => *size_bytes,
+            ResultContent::Inline(text) => text.len() as u64,
+            ResultContent::Linked { size_bytes, .. } => *size_bytes,
         }
     }
 }
@@ -76,8 +76,8 @@ impl Payload for Delivery {
             .set_some("model_used", self.model_used.clone())
             .set_some("methodology", self.methodology.clone());
         let members = match &self.content {
-            Content::Inline(text) => members.set_text("content", text),
-            Content::Linked { url, .. } => members.set_text("result_url", url),
+            ResultContent::Inline(text) => members.set_text("content", text),
+            ResultContent::Linked { url, .. } => members.set_text("result_url", url),
         };
         Ok(members.0)
     }

@@ -178,14 +178,14 @@ fn ae_059_and_ax_019_result_inline_and_linked() {
         model_used: None,
         methodology: None,
     };
-    let (_, inline) = world.round_trip(&delivery(Content::Inline("hällo".to_owned())));
+    let (_, inline) = world.round_trip(&delivery(ResultContent::Inline("hällo".to_owned())));
     let Facts::Result(inline) = inline else {
         panic!("{inline:?}");
     };
     assert_eq!(inline.content_matches, Some(true));
     assert_eq!(inline.result_size, Some(6));
 
-    let linked = Content::Linked {
+    let linked = ResultContent::Linked {
         url: "https://example.org/result".to_owned(),
         hash: Digest::of(b"there"),
         size_bytes: 5,

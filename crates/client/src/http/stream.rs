@@ -34,7 +34,7 @@ pub struct MessageStream {
     url: String,
     response: Response,
     lines: Lines,
-    place: Option<Place>,
+    place: Option<StreamPlace>,
 }
 
 /// Where to begin, and as whom.
@@ -170,7 +170,7 @@ impl MessageStream {
 
 /// Where the next message stands.
 #[derive(Debug, Deserialize)]
-struct Place {
+struct StreamPlace {
     cursor: Cursor,
     position: u64,
     interaction_id: Option<InteractionId>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
-use x811_protocol::settlement_view::{Paid, Standing};
+use x811_protocol::settlement_view::{MoneyStanding, ProviderPaid};
 use x811_protocol::time::TimestampMs;
 
 use super::*;
@@ -84,8 +84,8 @@ fn json_of(view: &SettlementView) -> Value {
 #[test]
 fn a_transcript_tells_where_the_money_is() {
     let view = honest(1);
-    assert_eq!((view.paid, view.last_position), (Paid::No, 10));
-    assert!(matches!(view.standing, Standing::Closed { .. }));
+    assert_eq!((view.paid, view.last_position), (ProviderPaid::No, 10));
+    assert!(matches!(view.standing, MoneyStanding::Closed { .. }));
     assert_eq!(view.interaction_id, ID.parse().unwrap());
 }
 

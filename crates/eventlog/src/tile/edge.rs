@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{Content, HashTile, MAX_LEVEL, TILE_WIDTH, Tile};
+use super::{HashTile, MAX_LEVEL, TILE_WIDTH, Tile, TileContent};
 use crate::hash::Hash;
 use crate::merkle::root_of;
 
@@ -57,7 +57,7 @@ impl TileEdge {
     /// level ends with a full tile.
     pub fn partials(size: u64) -> impl Iterator<Item = Option<Tile>> {
         let counts = (0..=MAX_LEVEL).map(move |level| {
-            let content = Content::Hashes(level);
+            let content = TileContent::Hashes(level);
             (content, content.count(size))
         });
         counts
@@ -91,7 +91,7 @@ impl TileEdge {
             }
             let hashes = std::mem::take(hashes);
             rising = root_of(&hashes);
-            let index = Content::Hashes(level).count(self.size) / u64::from(TILE_WIDTH) - 1;
+            let index = TileContent::Hashes(level).count(self.size) / u64::from(TILE_WIDTH) - 1;
             filled(HashTile {
                 level,
                 index,
@@ -106,7 +106,7 @@ impl TileEdge {
         let partial = levels.filter(|(_, hashes)| !hashes.is_empty());
         partial.map(|(level, hashes)| HashTile {
             level,
-            index: Content::Hashes(level).count(self.size) / u64::from(TILE_WIDTH),
+            index: TileContent::Hashes(level).count(self.size) / u64::from(TILE_WIDTH),
             hashes: hashes.clone(),
         })
     }

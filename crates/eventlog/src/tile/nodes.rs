@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{Content, TILE_WIDTH, Tile};
+use super::{TILE_WIDTH, Tile, TileContent};
 use crate::hash::{HASH_BYTES, Hash};
 use crate::merkle::root_of;
 use crate::subtree::Node;
@@ -23,7 +23,7 @@ impl HashTile {
     ///
     /// [`TileError`] when it is no tile of hashes, or the file is not as long as the name says.
     pub fn from_bytes(tile: Tile, bytes: &[u8]) -> Result<Self, TileError> {
-        let Content::Hashes(level) = tile.content else {
+        let TileContent::Hashes(level) = tile.content else {
             return Err(TileError::Entries);
         };
         let (hashes, excess) = bytes.as_chunks::<HASH_BYTES>();
@@ -67,7 +67,7 @@ impl HashTile {
     #[must_use]
     pub fn tile(&self) -> Tile {
         Tile {
-            content: Content::Hashes(self.level),
+            content: TileContent::Hashes(self.level),
             index: self.index,
             width: u16::try_from(self.hashes.len()).unwrap_or(TILE_WIDTH),
         }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::{Content, MAX_LEVEL, TILE_WIDTH, Tile};
+use super::{MAX_LEVEL, TILE_WIDTH, Tile, TileContent};
 use crate::decimal;
 
 const ROOT: &str = "tile";
@@ -26,8 +26,8 @@ pub struct PathError;
 impl fmt::Display for Tile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.content {
-            Content::Hashes(level) => write!(f, "{ROOT}/{level}/")?,
-            Content::Entries => write!(f, "{ROOT}/{ENTRIES}/")?,
+            TileContent::Hashes(level) => write!(f, "{ROOT}/{level}/")?,
+            TileContent::Entries => write!(f, "{ROOT}/{ENTRIES}/")?,
         }
         let mut power = 1;
         while self.index / power >= GROUP {
@@ -63,10 +63,10 @@ fn read(path: &str) -> Option<Tile> {
     let path = path.strip_prefix(ROOT)?.strip_prefix('/')?;
     let (content, path) = path.split_once('/')?;
     let content = match content {
-        ENTRIES => Content::Entries,
+        ENTRIES => TileContent::Entries,
         level => {
             let level = decimal::parse(level, u64::from(MAX_LEVEL))?;
-            Content::Hashes(u8::try_from(level).ok()?)
+            TileContent::Hashes(u8::try_from(level).ok()?)
         }
     };
     let (index, width) = match path.split_once(PARTIAL) {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn tile(content: Content, index: u64, width: u16) -> Tile {
+    fn tile(content: TileContent, index: u64, width: u16) -> Tile {
         Tile {
             content,
             index,
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn paths_are_those_of_the_specification() {
-        let hashes = Content::Hashes;
+        let hashes = TileContent::Hashes;
         let table = [
             (tile(hashes(0), 0, 256), "tile/0/000"),
             (tile(hashes(0), 1_234_067, 256), "tile/0/x001/x234/067"),
@@ -120,8 +120,11 @@ mod tests {
             (tile(hashes(2), 0, 1), "tile/2/000.p/1"),
             (tile(hashes(63), 999, 255), "tile/63/999.p/255"),
             (tile(hashes(1), 1_000, 256), "tile/1/x001/000"),
-            (tile(Content::Entries, 0, 7), "tile/entries/000.p/7"),
-            (tile(Content::Entries, 56_789, 256), "tile/entries/x056/789"),
+            (tile(TileContent::Entries, 0, 7), "tile/entries/000.p/7"),
+            (
+                tile(TileContent::Entries, 56_789, 256),
+                "tile/entries/x056/789",
+            ),
             (
                 tile(hashes(0), u64::MAX, 256),
                 "tile/0/x018/x446/x744/x073/x709/x551/615",
@@ -185,7 +188,7 @@ mod tests {
             shift in 0_u32..64,
             width in 1..=TILE_WIDTH,
         ) {
-            let content = level.map_or(Content::Entries, Content::Hashes);
+            let content = level.map_or(TileContent::Entries, TileContent::Hashes);
             let tile = tile(content, index >> shift, width);
             prop_assert_eq!(tile.to_string().parse(), Ok(tile));
         }

@@ -99,7 +99,7 @@ fn halves(subtree: Subtree) -> (Subtree, Subtree) {
 mod tests {
     use super::*;
     use crate::merkle::root_of;
-    use crate::tile::{Content, Tile};
+    use crate::tile::{Tile, TileContent};
     use std::convert::Infallible;
 
     fn leaves(count: u32) -> Vec<Hash> {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     fn tile_of(leaves: &[Hash], tile: Tile) -> HashTile {
-        let Content::Hashes(level) = tile.content else {
+        let TileContent::Hashes(level) = tile.content else {
             panic!("no tile of hashes");
         };
         let places = tile.start()..tile.start() + u64::from(tile.width);
@@ -132,7 +132,7 @@ mod tests {
         for size in [1, 2, 5, 255, 256, 257, 700, 65_536, 65_793, 66_500] {
             let root = root_of(&all[..size]);
             let size = size as u64;
-            let is_one = |tile: &Tile| tile.content != Content::Entries && tile.index % 100 < 3;
+            let is_one = |tile: &Tile| tile.content != TileContent::Entries && tile.index % 100 < 3;
             for tile in Tile::all(size).filter(is_one) {
                 let whole = tile_of(&all, tile);
                 let narrower = tile_of(
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_tile_that_the_tree_does_not_have_leads_nowhere() {
         let all = leaves(700);
-        let last = tile_of(&all, Tile::at(Content::Hashes(0), 2, 700).unwrap());
+        let last = tile_of(&all, Tile::at(TileContent::Hashes(0), 2, 700).unwrap());
         assert!(last.beside(700).is_some());
         for size in [0, 512, 699] {
             assert_eq!(last.beside(size), None);

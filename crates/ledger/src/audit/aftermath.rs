@@ -4,7 +4,7 @@
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, Final, Late, Reversed, Seen, SettlementEvent};
 use x811_protocol::evm::TxHash;
-use x811_protocol::interaction::{Aftermath, Standing, late_of};
+use x811_protocol::settlement::{Aftermath, DeclaredStanding, late_of};
 
 use super::decision::Decided;
 use super::evidence::{Grounds, are_all_quoted, stands_on};
@@ -30,7 +30,7 @@ pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
     let grounds = Grounds {
         decided,
         deal,
-        network,
+        bill: deal.bill(network),
         declared: &aftermath.declared,
     };
     came_in_time(&grounds, aftermath, findings);
@@ -70,9 +70,8 @@ fn numbered(grounds: &Grounds<'_>, reversed: &Reversed, findings: &mut Findings)
 
 /// Only a fresh head shows that something is not there, and such a head ends blindness first.
 fn was_looked_for(grounds: &Grounds<'_>, findings: &mut Findings) {
-    let Grounds {
-        decided, network, ..
-    } = grounds;
+    let Grounds { decided, bill, .. } = grounds;
+    let network = bill.network;
     let before = decided.before;
     let sight = before.sight(&network.name);
     let in_force = before.parameters();
@@ -103,7 +102,7 @@ fn is_above(
     findings: &mut Findings,
 ) {
     for declared in &aftermath.declared {
-        if let Standing::Seen(block) = declared.standing
+        if let DeclaredStanding::Seen(block) = declared.standing
             && made_final.contains(&declared.tx_hash)
             && !stands_on(&reached.head, &block)
         {
@@ -160,7 +159,7 @@ fn shown(grounds: &Grounds<'_>, aftermath: &Aftermath, late: &Late, findings: &m
 fn chosen(grounds: &Grounds<'_>, aftermath: &Aftermath, late: &Late, findings: &mut Findings) {
     let mut candidates = grounds.candidates(&late.evidence);
     candidates.retain(|candidate| aftermath.may_be_late(candidate.tx_hash));
-    let choose = |candidates| late_of(&grounds.due(), candidates);
+    let choose = |candidates| late_of(&grounds.bill.due, candidates);
     if grounds.claims(&choose(candidates.clone())) == late.claims {
         return;
     }

@@ -20,7 +20,7 @@ use super::downtime::{Away, Downtimes};
 use super::draws::{self, RecordedDraw};
 use super::effects::Effects;
 use super::erased::Erased;
-use super::examine::{Content, Entry, Examined, Whole};
+use super::examine::{Entry, EntryContent, Examined, Whole};
 use super::extract::Extract;
 use super::finding::{Cause, Finding, Findings, Spot};
 use super::heads::{self, Heads, Mentioned};
@@ -30,7 +30,7 @@ use super::listing::Listed as Accounts;
 use super::noted::Noted;
 use super::notices::Owing;
 use super::observed::Observations;
-use super::on_chain::{self, Kept};
+use super::on_chain::{self, SaidOfNetwork};
 use super::options::Options;
 use super::overdue::Turns;
 use super::parameters::ParametersSeen;
@@ -116,7 +116,7 @@ pub struct Auditor {
     pub(super) remarks: Remarks,
     pub(super) transfers: TransferCounts,
     /// Evidence, where it is asked for.
-    pub(super) evidence: Option<Kept>,
+    pub(super) evidence: Option<SaidOfNetwork>,
     /// Draws among rounds, where evidence is kept.
     pub(super) draws: Vec<RecordedDraw>,
     /// Streams of interactions seen, and whether each could be replayed.
@@ -220,7 +220,7 @@ impl Auditor {
     /// One that does what `options` ask for.
     pub(super) fn with(options: &Options) -> Auditor {
         Auditor {
-            evidence: options.keeps_evidence.then(Kept::default),
+            evidence: options.keeps_evidence.then(SaidOfNetwork::default),
             accounts: options.listing.map(Accounts::of),
             noted: options.noted_checkpoint.clone().map(Noted::of),
             trusting: Trusting::by(options),
@@ -282,7 +282,7 @@ impl Auditor {
             self.expected_head_position = Some(order);
         }
         match content {
-            Content::Whole(whole) => {
+            EntryContent::Whole(whole) => {
                 self.last_at_ms = self.last_at_ms.max(whole.record.recorded_at_ms());
                 let has_gap = self.link(&whole.spot, &whole.record, path);
                 if let Some(extract) = &mut self.extract {
@@ -291,7 +291,7 @@ impl Auditor {
                 }
                 self.check(*whole, has_gap);
             }
-            Content::NoEvent(record, why) => {
+            EntryContent::NoEvent(record, why) => {
                 self.last_at_ms = self.last_at_ms.max(record.recorded_at_ms());
                 let spot = Spot::of(&record, line);
                 self.link(&spot, &record, path);
@@ -306,7 +306,7 @@ impl Auditor {
                     .add(&spot, "event", Cause::Unreadable, sentence);
                 self.replay.give_up(&record);
             }
-            Content::NoRecord(error) => {
+            EntryContent::NoRecord(error) => {
                 if let Some(extract) = &self.extract {
                     let (spot, cause) = (extract.beyond(line), Cause::BytesChanged);
                     self.findings.add(&spot, "leaf", cause, error.to_string());

@@ -10,9 +10,9 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::{Evidence, PayerBinding};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::Declared;
 use x811_protocol::observation::Transfer;
 use x811_protocol::rules::Rules;
+use x811_protocol::settlement::Declared;
 
 use super::evidence::{Grounds, are_all_quoted};
 use super::finding::Findings;
@@ -37,7 +37,7 @@ impl Own {
             interaction,
             offer_hash: offer.offer_hash,
             payee: offer.payee,
-            treasury: grounds.network.treasury,
+            treasury: grounds.bill.network.treasury,
         })
     }
 

@@ -38,7 +38,7 @@ struct Positions<'a> {
     /// Of all others, until they were taken.
     others: HashMap<Box<str>, Vec<u64>, RandomState>,
     /// Interactions that were taken.
-    taken: Taken,
+    taken: MetInteractions,
 }
 
 impl Positions<'_> {
@@ -63,9 +63,9 @@ impl Positions<'_> {
 
 /// Which interactions were met.
 #[derive(Default)]
-struct Taken(Vec<bool>);
+struct MetInteractions(Vec<bool>);
 
-impl Taken {
+impl MetInteractions {
     /// Whether it is the first time.
     fn take(&mut self, number: Number) -> bool {
         let index = number.index();
@@ -140,7 +140,7 @@ struct Comparison<'a> {
     is_ahead: bool,
     auditor: &'a Auditor,
     /// Interactions that have a row.
-    listed: Taken,
+    listed: MetInteractions,
     findings: Findings,
     check: ReadModelCheck,
 }
@@ -152,7 +152,7 @@ impl<'a> Comparison<'a> {
             size,
             is_ahead: false,
             auditor,
-            listed: Taken::default(),
+            listed: MetInteractions::default(),
             findings: Findings::default(),
             check: ReadModelCheck::default(),
         }
@@ -387,7 +387,7 @@ impl<'a> Comparison<'a> {
             rows: rows_due,
             lists: rows_due.positions(until),
             others,
-            taken: Taken::default(),
+            taken: MetInteractions::default(),
         };
         let mut different = BTreeMap::new();
         let mut listed: Option<Stretch> = None;

@@ -24,7 +24,7 @@ use super::rows::Rows;
 use super::unchecked::Unchecked;
 use super::uniqueness::Used;
 use super::{aftermath, heads, settlement};
-use crate::agent::Standing;
+use crate::agent::AgentStanding;
 use crate::quota;
 use crate::registry;
 use crate::schemas::{self, Schemas};
@@ -228,7 +228,7 @@ impl Decided<'_> {
 
     fn sender_is_active(&self, envelope: &AcceptedHeader, findings: &mut Findings) {
         let sender = self.before.agent(envelope.from);
-        if sender.is_some_and(|agent| agent.standing(self.at) != Standing::Active) {
+        if sender.is_some_and(|agent| agent.standing(self.at) != AgentStanding::Active) {
             let sentence = "the sender's DID was not active, and its messages were not taken";
             self.differs("envelope.from", sentence, findings);
         }

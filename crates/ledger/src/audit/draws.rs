@@ -10,7 +10,7 @@ use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
 use super::examine::Whole;
-use super::on_chain::Place;
+use super::on_chain::ChainPlace;
 use crate::world::World;
 
 /// What became of a draw.
@@ -26,7 +26,7 @@ pub enum Drawing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedDraw {
     /// The record that ends it.
-    pub place: Place,
+    pub place: ChainPlace,
     /// The chain.
     pub chain_id: ChainId,
     /// When the cycle was closed.
@@ -69,7 +69,7 @@ pub(super) fn recorded(before: &World, whole: &Whole) -> Option<RecordedDraw> {
     }
     let network = state.opening.parameters.network(&draw.network)?;
     Some(RecordedDraw {
-        place: Place::of(&whole.spot, field.to_owned()),
+        place: ChainPlace::of(&whole.spot, field.to_owned()),
         chain_id: network.chain_id,
         closed_at: draw.closed_at,
         height: draw.height,

@@ -2,12 +2,12 @@
 //! and by what was recorded once it was over (ledger-contract.md section 5).
 
 use x811_protocol::event::{Claim, Evidence, Level, PayerBinding};
-use x811_protocol::interaction::age::{fork_fault, is_older_than_accept, is_shown_older};
-use x811_protocol::interaction::claim::{Candidate, Due};
-use x811_protocol::interaction::{Deal, Declared, Standing};
+use x811_protocol::interaction::Deal;
 use x811_protocol::observation::{Block, Transfer};
 use x811_protocol::parameters::Network;
 use x811_protocol::rules::Rules;
+use x811_protocol::settlement::claim::{Candidate, Due};
+use x811_protocol::settlement::{Bill, Declared, DeclaredStanding};
 
 use super::authorization;
 use super::decision::Decided;
@@ -45,7 +45,7 @@ pub(super) fn stands_on(head: &Block, block: &Block) -> bool {
 pub(super) struct Grounds<'a> {
     pub(super) decided: &'a Decided<'a>,
     pub(super) deal: &'a Deal,
-    pub(super) network: &'a Network,
+    pub(super) bill: Bill<'a>,
     /// Every declared transaction, in order of declaration.
     pub(super) declared: &'a [Declared],
 }
@@ -60,19 +60,19 @@ impl Grounds<'_> {
         findings: &mut Findings,
     ) {
         let seen_there = match declared.standing {
-            Standing::Seen(block) => block == evidence.block,
-            Standing::Unseen | Standing::Gone(_) => false,
-            Standing::Refuted(_) => true,
+            DeclaredStanding::Seen(block) => block == evidence.block,
+            DeclaredStanding::Unseen | DeclaredStanding::Gone(_) => false,
+            DeclaredStanding::Refuted(_) => true,
         };
         if !seen_there {
             let sentence = "the transaction was not seen in that block before";
             self.no_evidence(&format!("{field}.block"), sentence, findings);
         }
-        if evidence.network != self.network.name {
+        if evidence.network != self.bill.network.name {
             let sentence = "the evidence is from another network than the payment's";
             self.no_evidence(&format!("{field}.network"), sentence, findings);
         }
-        let due_depth = self.network.confirmed_depth;
+        let due_depth = self.bill.network.confirmed_depth;
         if evidence.depth < due_depth || evidence.level < Level::Confirmed {
             let sentence = format!(
                 "{} blocks deep, {due_depth} are needed before anything is decided",
@@ -98,7 +98,7 @@ impl Grounds<'_> {
         let fault = if is_named && self.decided.before.rules() < Rules::Two {
             Some("rules 1 know of no forks")
         } else {
-            fork_fault(evidence, &self.deal.acceptance.heads)
+            self.bill.fork_fault(evidence)
         };
         if let Some(sentence) = fault {
             let member = if evidence.fork_unknown {
@@ -178,8 +178,10 @@ impl Grounds<'_> {
         findings: &mut Findings,
     ) {
         let fits = |transfer: &Transfer| {
-            let to_us =
-                transfer.to == self.deal.offer.payee || Some(transfer.to) == self.network.treasury;
+            let Due {
+                payee, treasury, ..
+            } = self.bill.due;
+            let to_us = transfer.to == payee || Some(transfer.to) == treasury;
             transfer.from == declared.payer && to_us && !transfer.amount.is_zero()
         };
         if !transfers.iter().all(fits) {
@@ -208,7 +210,7 @@ impl Grounds<'_> {
     ) {
         // What was made under the interaction's own nonce was made for it.
         let is_own = || authorization::is_own(self, evidence);
-        if self.is_older_than_accept(evidence) && !is_own() {
+        if self.bill.is_shown_older(evidence) && !is_own() {
             let sentence = "the transaction is older than the ACCEPT, so it pays something else";
             self.no_evidence(&format!("{field}.block"), sentence, findings);
         }
@@ -225,7 +227,7 @@ impl Grounds<'_> {
                 let mut ordinals = evidence.transfers.iter().map(|transfer| transfer.ordinal);
                 evidence.tx_hash == claim.tx_hash && ordinals.any(|known| known == claim.ordinal)
             });
-            if !shown || claim.chain_id != self.network.chain_id {
+            if !shown || claim.chain_id != self.bill.network.chain_id {
                 let sentence = format!(
                     "transfer {} of {} is claimed, but no evidence shows it",
                     claim.ordinal, claim.tx_hash
@@ -233,23 +235,6 @@ impl Grounds<'_> {
                 self.no_evidence(&format!("claims[{index}]"), sentence, findings);
             }
         }
-    }
-
-    pub(super) fn due(&self) -> Due {
-        let offer = &self.deal.offer;
-        Due {
-            price: offer.price,
-            protocol_fee: offer.protocol_fee,
-            total: offer.total,
-            payee: offer.payee,
-            treasury: self.network.treasury,
-        }
-    }
-
-    /// Whether the total is so large that it waits for level *safe*.
-    pub(super) fn waits_for_safe(&self) -> bool {
-        let limit = self.network.safe_above;
-        limit.is_some_and(|limit| self.deal.offer.total > limit)
     }
 
     /// Whether more than one endpoint must have shown a transaction.
@@ -261,7 +246,7 @@ impl Grounds<'_> {
     /// The network as it is set now: the interaction began under `network`.
     fn in_force(&self) -> Option<&Network> {
         let (_, set) = self.decided.before.parameters()?;
-        set.network(&self.network.name)
+        set.network(&self.bill.network.name)
     }
 
     /// Unclaimed transfers shown, in order of declaration.
@@ -292,25 +277,7 @@ impl Grounds<'_> {
 
     /// What claiming one is.
     pub(super) fn claim(&self, candidate: &Candidate) -> Claim {
-        Claim {
-            chain_id: self.network.chain_id,
-            tx_hash: candidate.tx_hash,
-            ordinal: candidate.ordinal,
-        }
-    }
-
-    /// Whether what is shown is older than the ACCEPT, by the fork that the evidence names where it
-    /// names one.
-    pub(super) fn is_older_than_accept(&self, evidence: &Evidence) -> bool {
-        let acceptance = &self.deal.acceptance;
-        is_shown_older(evidence, &acceptance.heads, acceptance.at)
-    }
-
-    /// Whether a block is older than the ACCEPT if no reorganisation took the head recorded there.
-    pub(super) fn is_below_accept(&self, block: &Block) -> bool {
-        let acceptance = &self.deal.acceptance;
-        let (heads, accepted_at) = (&acceptance.heads, acceptance.at);
-        is_older_than_accept(&self.network.name, block, heads, accepted_at)
+        self.bill.claim(candidate.tx_hash, candidate.ordinal)
     }
 
     pub(super) fn no_evidence(

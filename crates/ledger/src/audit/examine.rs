@@ -39,12 +39,12 @@ pub enum Leaf {
 pub(super) struct Examined {
     pub(super) hash: Hash,
     pub(super) line: Option<u64>,
-    pub(super) content: Content,
+    pub(super) content: EntryContent,
 }
 
 /// What an entry holds.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum EntryContent {
     /// Bytes that are no record, and why.
     NoRecord(RecordError),
     /// A record whose event cannot be read, and why.
@@ -93,7 +93,7 @@ impl Examined {
         let record = match record {
             Ok(record) => record,
             Err(error) => {
-                let content = Content::NoRecord(error);
+                let content = EntryContent::NoRecord(error);
                 return Examined {
                     hash,
                     line,
@@ -102,9 +102,9 @@ impl Examined {
             }
         };
         let content = match event(&record) {
-            Err(error) => Content::NoEvent(record, error.to_string()),
+            Err(error) => EntryContent::NoEvent(record, error.to_string()),
             Ok(event) if !spelling::is_the_one(&record, &event) => {
-                Content::NoEvent(record, spelling::OTHER.to_owned())
+                EntryContent::NoEvent(record, spelling::OTHER.to_owned())
             }
             Ok(event) => {
                 let spot = Spot::of(&record, line);
@@ -123,7 +123,7 @@ impl Examined {
                     judgement: None,
                 };
                 whole.judge(rules);
-                Content::Whole(Box::new(whole))
+                EntryContent::Whole(Box::new(whole))
             }
         };
         Examined {
@@ -138,8 +138,8 @@ impl Examined {
     /// The record, where it is readable.
     pub(super) fn whole_mut(&mut self) -> Option<&mut Whole> {
         match &mut self.content {
-            Content::Whole(whole) => Some(whole),
-            Content::NoRecord(_) | Content::NoEvent(..) => None,
+            EntryContent::Whole(whole) => Some(whole),
+            EntryContent::NoRecord(_) | EntryContent::NoEvent(..) => None,
         }
     }
 }

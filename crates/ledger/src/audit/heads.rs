@@ -21,8 +21,9 @@ use x811_protocol::event::{
     SettlementEvent,
 };
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress};
-use x811_protocol::interaction::{Standing, State};
+use x811_protocol::interaction::State;
 use x811_protocol::observation::{BlindCause, Block, NetworkHead};
+use x811_protocol::settlement::DeclaredStanding;
 use x811_protocol::time::TimestampMs;
 
 use super::decision::Decided;
@@ -102,7 +103,7 @@ pub(super) fn mentioned(before: &World, stream: &Stream, event: &Event) -> Vec<M
                 return accept_heads(before, accepted);
             }
             let live = before.watching(*id);
-            let network = live.and_then(|live| Some(live.state.watched()?.0));
+            let network = live.and_then(|live| Some(live.state.watched()?.network));
             let Some(chain) = network.and_then(|network| Chain::of(before, network)) else {
                 return Vec::new();
             };
@@ -285,7 +286,7 @@ fn blind_fresh_ms(decided: &Decided<'_>) -> Option<u64> {
         return None;
     };
     let live = decided.before.watching(*id)?;
-    let (network, _) = live.state.watched()?;
+    let network = live.state.watched()?.network;
     decided.before.sight(network)?.blind_since?;
     let (_, parameters) = decided.before.parameters()?;
     Some(parameters.network(network)?.fresh_ms)
@@ -434,7 +435,8 @@ impl Heads {
                 FindingStatus::Seen | FindingStatus::Insufficient
             );
             let declared = settlement.declared(found.tx_hash).filter(|_| is_there);
-            let Some(Standing::Seen(block)) = declared.map(|declared| declared.standing) else {
+            let Some(DeclaredStanding::Seen(block)) = declared.map(|declared| declared.standing)
+            else {
                 continue;
             };
             let known = from.below.entry(block.number);
@@ -470,7 +472,7 @@ pub(super) fn network_of<'a>(decided: &Decided<'a>) -> Option<&'a str> {
         return None;
     };
     let live = decided.before.watching(*id)?;
-    Some(live.state.watched()?.0)
+    Some(live.state.watched()?.network)
 }
 
 /// Whether it says that a transaction is not in its block any more.
@@ -487,11 +489,14 @@ fn records_a_reorganisation(decided: &Decided<'_>) -> bool {
         return false;
     };
     let live = decided.before.watching(*id);
-    let declared = live.and_then(|live| Some(live.state.watched()?.1));
+    let declared = live.and_then(|live| Some(live.state.watched()?.declared));
     let mut declared = declared.into_iter().flatten();
     declared.any(|declared| {
         declared.tx_hash == seen.tx_hash
-            && matches!(declared.standing, Standing::Seen(_) | Standing::Gone(_))
+            && matches!(
+                declared.standing,
+                DeclaredStanding::Seen(_) | DeclaredStanding::Gone(_)
+            )
     })
 }
 

@@ -16,7 +16,7 @@ use x811_protocol::facts::{DisputeCode, Facts};
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{State, StateName};
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::settlement_view::Paid;
+use x811_protocol::settlement_view::ProviderPaid;
 use x811_protocol::time::TimestampMs;
 
 use super::numbered::{Keyed, Number, Numbered};
@@ -80,7 +80,7 @@ pub struct ListedInteraction {
     /// is in no sum.
     pub is_replayed: bool,
     /// Whether the provider has its money.
-    pub paid: Paid,
+    pub paid: ProviderPaid,
     /// Why it ended, where a code says it: for a dispute that of its last cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
@@ -170,9 +170,9 @@ impl Totals {
             return;
         }
         let count = match one.paid {
-            Paid::Yes => &mut self.paid,
-            Paid::NotYet => &mut self.not_yet,
-            Paid::No => &mut self.no,
+            ProviderPaid::Yes => &mut self.paid,
+            ProviderPaid::NotYet => &mut self.not_yet,
+            ProviderPaid::No => &mut self.no,
         };
         *count += 1;
         let due = one.due_micro_usdc.filter(|_| is_due(one.state));
@@ -481,21 +481,21 @@ impl Listed {
 
 impl Sums {
     /// Whether the provider has its money, as its settlement view says of the same records.
-    fn paid_of(self, state: StateName, due: Option<MicroUsdc>) -> Paid {
+    fn paid_of(self, state: StateName, due: Option<MicroUsdc>) -> ProviderPaid {
         let is_covered = due.is_some_and(|due| self.paid >= u128::from(due.as_micro_usdc()));
         if self.has_reversed && !is_covered {
-            return Paid::No;
+            return ProviderPaid::No;
         }
         match state {
-            StateName::Completed => Paid::Yes,
+            StateName::Completed => ProviderPaid::Yes,
             StateName::Pending
             | StateName::Offered
             | StateName::Accepted
             | StateName::Delivered
-            | StateName::Verified => Paid::NotYet,
-            StateName::Disputed if self.has_claims && is_covered => Paid::Yes,
+            | StateName::Verified => ProviderPaid::NotYet,
+            StateName::Disputed if self.has_claims && is_covered => ProviderPaid::Yes,
             StateName::Disputed | StateName::Expired | StateName::Rejected | StateName::Failed => {
-                Paid::No
+                ProviderPaid::No
             }
         }
     }

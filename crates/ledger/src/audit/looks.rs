@@ -3,9 +3,9 @@
 //! a finding and the standing of its transaction belong together.
 
 use x811_protocol::event::{Finding, FindingStatus, Looked};
-use x811_protocol::interaction::{Declared, Standing};
 use x811_protocol::observation::Block;
 use x811_protocol::rules::Rules;
+use x811_protocol::settlement::{Declared, DeclaredStanding};
 
 use super::evidence::{Grounds, stands_on};
 use super::finding::Findings;
@@ -30,7 +30,7 @@ pub(super) fn check(grounds: &Grounds<'_>, looked: &Looked, findings: &mut Findi
 /// What is wrong with a finding by how its transaction stood.
 fn of_standing(found: &Finding, declared: &Declared, head: &Block) -> Option<&'static str> {
     const NOT_SO: &str = "what the look says of the transaction is not how it stood";
-    let is_refuted = matches!(declared.standing, Standing::Refuted(_));
+    let is_refuted = matches!(declared.standing, DeclaredStanding::Refuted(_));
     if is_refuted != (found.status == FindingStatus::Refuted) {
         return Some(NOT_SO);
     }
@@ -44,11 +44,11 @@ fn of_standing(found: &Finding, declared: &Declared, head: &Block) -> Option<&'s
             Some("it is nowhere to be found and has a depth")
         }
         // A head below its block only lags.
-        (FindingStatus::NotFound, Standing::Seen(block)) if head.number >= block.number => {
+        (FindingStatus::NotFound, DeclaredStanding::Seen(block)) if head.number >= block.number => {
             Some(NOT_SO)
         }
         (FindingStatus::NotFound, _) => None,
-        (FindingStatus::Seen | FindingStatus::Insufficient, Standing::Seen(block)) => {
+        (FindingStatus::Seen | FindingStatus::Insufficient, DeclaredStanding::Seen(block)) => {
             under(found, &block, head)
         }
         (FindingStatus::Seen | FindingStatus::Insufficient, _) => Some(NOT_SO),
@@ -121,13 +121,13 @@ fn is_seen_deep(grounds: &Grounds<'_>, found: &Finding) -> bool {
 
 fn may_wait(grounds: &Grounds<'_>, declared: &Declared) -> bool {
     let is_below = |block: &Block| {
-        grounds.decided.before.rules() >= Rules::Two && grounds.is_below_accept(block)
+        grounds.decided.before.rules() >= Rules::Two && grounds.bill.is_older(block)
     };
-    let may_be_old = matches!(declared.standing, Standing::Seen(block) if is_below(&block));
+    let may_be_old = matches!(declared.standing, DeclaredStanding::Seen(block) if is_below(&block));
     may_be_old || grounds.waits_for_endpoints()
 }
 
 pub(super) fn is_deep(grounds: &Grounds<'_>, found: &Finding) -> bool {
-    let depth = grounds.network.confirmed_depth;
+    let depth = grounds.bill.network.confirmed_depth;
     found.depth.is_some_and(|found| found >= depth)
 }

@@ -131,11 +131,11 @@ pub use from_store::audit_store;
 pub use hashes::{HashAudit, HashReport, PAGE_RECORDS, Piece, hash_export, hash_store};
 pub use listing::{ListedInteraction, ListedPayment, Listing, Period, Totals};
 pub use observed::{Heard, Observations};
-pub use on_chain::{DeclaredTransaction, Place, RecordedEvidence, RecordedSighting, Sighting};
+pub use on_chain::{ChainPlace, DeclaredTransaction, RecordedEvidence, RecordedSighting, Sighting};
 pub use options::{Given, OnProgress, Options, TrustedBy};
 pub use outcome::{Gap, Outcome, Undecided};
 pub use parameters::{NetworkReport, ParameterChange, ParametersReport, RulesReport};
-pub use payments::{Paid, Payment};
+pub use payments::{PaidSums, Payment};
 pub use prefix::{AsOf, Tail};
 pub use remarks::Remark;
 pub use report::{

@@ -10,10 +10,11 @@ use x811_protocol::event::{
 };
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Deal, Declared, Fit, Since, State};
+use x811_protocol::interaction::{Deal, State};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{Block, NetworkHead, Transfer};
 use x811_protocol::parameters::Network;
+use x811_protocol::settlement::{Declared, Fit, Since};
 
 use super::finding::{Cause, Finding, Spot};
 
@@ -22,7 +23,7 @@ const TRANSFERS_QUOTED: u64 = 64;
 
 /// Where a log says something of the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ChainPlace {
     /// Place of the record in the log.
     pub position: u64,
     /// Its line in an export.
@@ -33,9 +34,9 @@ pub struct Place {
     pub field: String,
 }
 
-impl Place {
-    pub(super) fn of(spot: &Spot, field: String) -> Place {
-        Place {
+impl ChainPlace {
+    pub(super) fn of(spot: &Spot, field: String) -> ChainPlace {
+        ChainPlace {
             position: spot.position,
             line: spot.line,
             stream: spot.stream.as_deref().map(str::to_owned),
@@ -84,7 +85,7 @@ pub struct DeclaredTransaction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedEvidence {
     /// The record that says so.
-    pub place: Place,
+    pub place: ChainPlace,
     /// The transaction, as it was declared.
     pub declared: DeclaredTransaction,
     /// What was shown.
@@ -127,7 +128,7 @@ impl RecordedEvidence {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedSighting {
     /// The record that says so.
-    pub place: Place,
+    pub place: ChainPlace,
     /// The transaction, as it was declared.
     pub declared: DeclaredTransaction,
     /// What is said.
@@ -163,7 +164,7 @@ pub enum Sighting {
 
 /// What is said of the network so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Kept {
+pub(super) struct SaidOfNetwork {
     evidence: Vec<RecordedEvidence>,
     /// Places in it.
     places: HashMap<Key, Vec<usize>>,
@@ -179,14 +180,14 @@ type Key = (InteractionId, TxHash);
 struct Declaration {
     transaction: DeclaredTransaction,
     /// The last look that found nothing, and its head.
-    not_found: Option<(Place, Block)>,
+    not_found: Option<(ChainPlace, Block)>,
     /// The last look that found something else, and its head.
-    not_paid: Option<(Place, Block)>,
+    not_paid: Option<(ChainPlace, Block)>,
     /// Where it was seen last, if it has not disappeared since.
-    seen: Option<(Place, Block, Vec<Transfer>)>,
+    seen: Option<(ChainPlace, Block, Vec<Transfer>)>,
 }
 
-impl Kept {
+impl SaidOfNetwork {
     /// Takes a record of `interaction`, which is in that state now; of the ledger `by`.
     pub(super) fn take(
         &mut self,
@@ -205,7 +206,7 @@ impl Kept {
             Event::Settlement(SettlementEvent::Seen(seen)) => {
                 self.stand((interaction, seen.tx_hash), Some(seen.block));
                 if let Some(declared) = self.declared.get_mut(&(interaction, seen.tx_hash)) {
-                    let place = Place::of(spot, "transfers".to_owned());
+                    let place = ChainPlace::of(spot, "transfers".to_owned());
                     declared.seen = Some((place, seen.block, seen.transfers.clone()));
                 }
             }
@@ -286,6 +287,7 @@ impl Kept {
             return;
         };
         let hashes = deal.opening.parameters.limits.hashes_per_interaction;
+        let bill = deal.bill(network);
         for declared in declared {
             let key = (interaction, declared.tx_hash);
             if self.declared.contains_key(&key) {
@@ -295,9 +297,9 @@ impl Kept {
                 tx_hash: declared.tx_hash,
                 chain_id: network.chain_id,
                 token: network.token,
-                fit: Fit::of(deal, network, declared, by),
+                fit: bill.fit(deal.nonces(by), declared),
                 confirmed_depth: network.confirmed_depth,
-                since: Since::of(&network.name, &deal.acceptance.heads, deal.acceptance.at),
+                since: bill.since(),
                 recorded: recorded(&deal.acceptance.heads, &network.name),
                 quoted: TRANSFERS_QUOTED / hashes.max(1),
                 decides: Some(deal.offer.total)
@@ -324,7 +326,7 @@ impl Kept {
         let Some(declared) = self.declared.get_mut(&(interaction, found.tx_hash)) else {
             return;
         };
-        let look = Some((Place::of(spot, format!("finding[{index}]")), head));
+        let look = Some((ChainPlace::of(spot, format!("finding[{index}]")), head));
         match found.status {
             FindingStatus::NotFound => declared.not_found = look,
             FindingStatus::Seen | FindingStatus::Insufficient | FindingStatus::Refuted => {
@@ -352,7 +354,7 @@ impl Kept {
                 .or_default()
                 .push(self.evidence.len());
             self.evidence.push(RecordedEvidence {
-                place: Place::of(spot, field),
+                place: ChainPlace::of(spot, field),
                 declared: declared.transaction.clone(),
                 evidence: evidence.clone(),
                 refuted,
@@ -376,7 +378,7 @@ fn recorded(heads: &[NetworkHead], network: &str) -> Option<(u64, BlockHash)> {
 
 /// What was agreed, and what was declared as its payment on which network; where something is due.
 fn watched(state: &State) -> Option<(&Deal, &Network, &[Declared])> {
-    let (network, declared) = state.watched()?;
+    let payment = state.watched()?;
     let deal = match state {
         State::Verified { deal, .. } => deal,
         State::Pending { .. }
@@ -389,8 +391,8 @@ fn watched(state: &State) -> Option<(&Deal, &Network, &[Declared])> {
         | State::Disputed(_)
         | State::Failed(_) => return None,
     };
-    let network = deal.opening.parameters.network(network)?;
-    (!deal.offer.total.is_zero()).then_some((deal, network, declared))
+    let network = deal.opening.parameters.network(payment.network)?;
+    (!deal.offer.total.is_zero()).then_some((deal, network, payment.declared))
 }
 
 /// The evidence of payments, and of what was none, in a record.

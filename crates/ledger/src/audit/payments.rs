@@ -48,7 +48,7 @@ pub struct Payment {
 /// What was paid on one network. Amounts are what the claimed transfers moved, as their evidence
 /// shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Paid {
+pub struct PaidSums {
     /// Interactions with a confirmed payment, those that was taken back included.
     pub interactions: u64,
     /// What came and is there: confirmed and late, less reversed. It is what `provider paid` adds
@@ -103,7 +103,7 @@ enum What {
 pub(super) struct Payments {
     rows: Numbered<Row>,
     /// What was paid, by the name of the network.
-    paid: BTreeMap<String, Paid>,
+    paid: BTreeMap<String, PaidSums>,
     left_out: u64,
 }
 
@@ -133,7 +133,7 @@ pub(super) fn change(before: &World, stream: Option<&Stream>, event: &Event) -> 
         return None;
     };
     let state = &before.watching(*id)?.state;
-    let network = state.watched().map(|(network, _)| network.to_owned());
+    let network = state.watched().map(|payment| payment.network.to_owned());
     let what = if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event {
         claimed(state, &confirmed.evidence, &confirmed.claims, false)
     } else if let Event::Settlement(SettlementEvent::Late(late)) = event {
@@ -266,7 +266,7 @@ impl Payments {
     }
 
     /// The totals by network, each transaction in the order of the log, and how many more there are.
-    pub(super) fn finish(mut self) -> (BTreeMap<String, Paid>, Vec<Payment>, u64) {
+    pub(super) fn finish(mut self) -> (BTreeMap<String, PaidSums>, Vec<Payment>, u64) {
         for paid in self.paid.values_mut() {
             let came = paid.confirmed_micro_usdc + paid.late_micro_usdc;
             paid.total_micro_usdc = came.saturating_sub(paid.reversed_micro_usdc);

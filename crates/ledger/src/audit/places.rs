@@ -14,12 +14,12 @@ const BLOCK: u64 = 16;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places {
     /// By the first position, divided by [`BLOCK`].
-    blocks: BTreeMap<u64, Box<[Place; BLOCK as usize]>>,
+    blocks: BTreeMap<u64, Box<[RowPlace; BLOCK as usize]>>,
 }
 
 /// Of one.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct RowPlace {
     /// There is a record.
     pub(super) is_held: bool,
     /// The interaction in whose stream it is.
@@ -48,9 +48,9 @@ pub(super) struct Lists {
 impl Places {
     /// Notes what is there. Of several records of one position, which only a damaged log has, the
     /// first stays, or the last with a body that may be erased.
-    pub(super) fn note(&mut self, position: u64, place: Place) {
+    pub(super) fn note(&mut self, position: u64, place: RowPlace) {
         let block = self.blocks.entry(position / BLOCK);
-        let block = block.or_insert_with(|| Box::new([Place::default(); BLOCK as usize]));
+        let block = block.or_insert_with(|| Box::new([RowPlace::default(); BLOCK as usize]));
         let noted = &mut block[offset(position)];
         if !noted.is_held || place.body.is_some() {
             *noted = place;
@@ -58,9 +58,9 @@ impl Places {
     }
 
     /// What is there.
-    pub(super) fn at(&self, position: u64) -> Place {
+    pub(super) fn at(&self, position: u64) -> RowPlace {
         let block = self.blocks.get(&(position / BLOCK));
-        block.map_or_else(Place::default, |block| block[offset(position)])
+        block.map_or_else(RowPlace::default, |block| block[offset(position)])
     }
 
     /// Positions before `until`, by the number that `of` gives, which is one of the first `count`.
@@ -68,7 +68,7 @@ impl Places {
         &self,
         until: u64,
         count: usize,
-        of: impl Fn(&Place) -> Option<Number>,
+        of: impl Fn(&RowPlace) -> Option<Number>,
     ) -> Lists {
         let mut ends = vec![0; count + 1];
         for (_, number) in self.numbers(until, &of) {
@@ -92,7 +92,7 @@ impl Places {
     fn numbers(
         &self,
         until: u64,
-        of: impl Fn(&Place) -> Option<Number>,
+        of: impl Fn(&RowPlace) -> Option<Number>,
     ) -> impl DoubleEndedIterator<Item = (u64, Number)> {
         let places = self.blocks.iter().flat_map(|(block, places)| {
             let first = block * BLOCK;
@@ -154,10 +154,10 @@ mod tests {
             for (step, recipient) in steps {
                 position += step;
                 let recipient = recipient.map(usize::from);
-                let place = Place {
+                let place = RowPlace {
                     is_held: true,
                     recipient: recipient.map(|recipient| numbers[recipient]),
-                    ..Place::default()
+                    ..RowPlace::default()
                 };
                 places.note(position, place);
                 prop_assert!(places.at(position).is_held);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn of_records_of_one_position_the_one_with_a_body_stays() {
-        let place = |number: usize, body| Place {
+        let place = |number: usize, body| RowPlace {
             is_held: true,
             interaction: Some(numbers()[number]),
             recipient: None,

@@ -15,7 +15,7 @@ use super::observed::{Heard, Observations};
 use super::on_chain::{RecordedEvidence, RecordedSighting};
 use super::outcome::{Outcome, Undecided};
 use super::parameters::{ParametersReport, RulesReport};
-use super::payments::{Paid, Payment};
+use super::payments::{PaidSums, Payment};
 use super::prefix::{AsOf, Tail};
 use super::remarks::Remark;
 use super::trust::Trust;
@@ -176,7 +176,7 @@ pub struct Report {
     /// How long the ledger says that it was away: windows moved by it, on its word alone.
     pub downtimes: Downtimes,
     /// What was paid, by network.
-    pub paid: BTreeMap<String, Paid>,
+    pub paid: BTreeMap<String, PaidSums>,
     /// Each transaction of them, the first million.
     pub payments: Vec<Payment>,
     /// How many more transactions there are.

@@ -23,7 +23,7 @@ use x811_protocol::time::TimestampMs;
 use super::erased::Erasable;
 use super::examine::Whole;
 use super::numbered::{Keyed, Number, Numbered};
-use super::places::{Body, Lists, Place, Places};
+use super::places::{Body, Lists, Places, RowPlace};
 use super::subject_rows::SubjectRows;
 use crate::erasure::{erasable_profile, is_disputed};
 use crate::projection::{Board, Detail, deliveries};
@@ -36,12 +36,12 @@ use x811_protocol::stream::{Stream, Subject};
 pub(super) struct Expected<'a> {
     pub(super) initiator: Did,
     pub(super) provider: Did,
-    pub(super) kept: &'a Kept,
+    pub(super) kept: &'a PackedRow,
 }
 
 /// The same in memory, its parties by their numbers.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct PackedRow {
     initiator: Number,
     provider: Number,
     pub(super) state: StateName,
@@ -84,10 +84,10 @@ impl Member {
     }
 }
 
-impl Kept {
-    fn of(live: &Live, dids: &mut Numbered<Did>) -> Kept {
+impl PackedRow {
+    fn of(live: &Live, dids: &mut Numbered<Did>) -> PackedRow {
         let (state, opening) = (&live.state, live.state.opening());
-        Kept {
+        PackedRow {
             initiator: dids.enter(opening.initiator).number,
             provider: dids.enter(opening.provider).number,
             state: state.name(),
@@ -182,7 +182,7 @@ pub(super) struct Rows {
 struct Interaction {
     id: InteractionId,
     /// Its row, from when the world held it no longer.
-    row: Option<Kept>,
+    row: Option<PackedRow>,
 }
 
 impl Keyed for Interaction {
@@ -206,9 +206,9 @@ impl Rows {
     pub(super) fn note(&mut self, whole: &Whole) {
         let (record, event) = (&whole.record, &whole.event);
         let position = record.position();
-        let mut place = Place {
+        let mut place = RowPlace {
             is_held: true,
-            ..Place::default()
+            ..RowPlace::default()
         };
         if let Some(Stream::Of(Subject::Interaction(id))) = whole.stream {
             place.interaction = Some(self.enter(id));
@@ -307,7 +307,7 @@ impl Rows {
     }
 
     fn keep(&mut self, id: InteractionId, live: &Live) {
-        let (number, row) = (self.enter(id), Kept::of(live, &mut self.dids));
+        let (number, row) = (self.enter(id), PackedRow::of(live, &mut self.dids));
         self.interactions[number].row = Some(row);
     }
 

@@ -7,10 +7,9 @@ use x811_protocol::event::{
     SettlementRecords,
 };
 use x811_protocol::evm::TxHash;
-use x811_protocol::interaction::claim::{Candidate, choose};
-use x811_protocol::interaction::level::is_safe;
 use x811_protocol::interaction::{Delivery, RecordRef, Settlement, Stage, State};
-use x811_protocol::money::MicroUsdc;
+use x811_protocol::settlement::claim::{Candidate, choose};
+use x811_protocol::settlement::level::is_safe;
 use x811_protocol::time::TimestampMs;
 
 use super::authorization;
@@ -46,7 +45,7 @@ pub(super) fn check(decided: &Decided<'_>, findings: &mut Findings) {
         grounds: Grounds {
             decided,
             deal,
-            network,
+            bill: deal.bill(network),
             declared: &settlement.declared,
         },
         delivery,
@@ -82,7 +81,7 @@ impl Payment<'_> {
 
     fn looked(&self, looked: &Looked, findings: &mut Findings) {
         let head_at = TimestampMs::new(looked.head.timestamp_s.saturating_mul(1_000));
-        if self.grounds.decided.at.since(head_at) >= self.grounds.network.fresh_ms {
+        if self.grounds.decided.at.since(head_at) >= self.grounds.bill.network.fresh_ms {
             let sentence = "the head that answered the look was not fresh";
             self.grounds.decided.differs("head", sentence, findings);
         }
@@ -138,13 +137,13 @@ impl Payment<'_> {
 
     /// What was made under the interaction's own nonce was made for it, whatever its height.
     fn is_too_old(&self, evidence: &Evidence) -> bool {
-        self.grounds.is_older_than_accept(evidence)
+        self.grounds.bill.is_shown_older(evidence)
             && !authorization::is_own(&self.grounds, evidence)
     }
 
     /// Whether a transaction fails as is said, as far as the quoted transfers tell.
     fn shows(&self, evidence: &Evidence, cause: RefutedCause) -> bool {
-        let is_below = self.grounds.is_older_than_accept(evidence);
+        let is_below = self.grounds.bill.is_shown_older(evidence);
         let older = self.is_too_old(evidence);
         let nothing_fits = evidence.transfers.is_empty();
         let unclaimed = self.grounds.candidates(std::slice::from_ref(evidence));
@@ -161,7 +160,7 @@ impl Payment<'_> {
                 // Only so many transfers are quoted; an unclaimed one may be among the others.
                 let something_left =
                     !unclaimed.is_empty() || evidence.transfers.len() >= TRANSFERS_QUOTED_EACH;
-                !older && something_left && choose(&self.grounds.due(), &unclaimed).is_none()
+                !older && something_left && choose(&self.grounds.bill.due, &unclaimed).is_none()
             }
         }
     }
@@ -193,10 +192,10 @@ impl Payment<'_> {
         self.grounds
             .not_older_than_accept(field, evidence, findings);
         let is_safe = || {
-            let depth = self.grounds.network.confirmed_depth;
+            let depth = self.grounds.bill.network.confirmed_depth;
             is_safe(evidence.level, evidence.depth, depth)
         };
-        if self.grounds.waits_for_safe() && !is_safe() {
+        if self.grounds.bill.waits_for_safe() && !is_safe() {
             let sentence = "a total of this size waits for level safe";
             self.grounds
                 .no_evidence(&format!("{field}.level"), sentence, findings);
@@ -210,7 +209,7 @@ impl Payment<'_> {
             if self.grounds.deal.offer.total.is_zero() {
                 Some(Vec::new())
             } else {
-                choose(&self.grounds.due(), candidates)
+                choose(&self.grounds.bill.due, candidates)
             }
         };
         let mut chosen = choice(&candidates);
@@ -233,24 +232,11 @@ impl Payment<'_> {
             let sentence = "the rules choose other transfers from this evidence";
             self.grounds.decided.differs("claims", sentence, findings);
         }
-        if self.surplus(&chosen) != confirmed.surplus {
+        let amounts = chosen.iter().map(|it| it.amount);
+        if self.grounds.bill.surplus(amounts) != confirmed.surplus {
             let sentence = "the surplus is not what the chosen transfers exceed the total by";
             self.grounds.decided.differs("surplus", sentence, findings);
         }
-    }
-
-    fn surplus(&self, chosen: &[Candidate]) -> Option<MicroUsdc> {
-        let paid: u128 = chosen
-            .iter()
-            .map(|c| u128::from(c.amount.as_micro_usdc()))
-            .sum();
-        let surplus =
-            paid.saturating_sub(u128::from(self.grounds.deal.offer.total.as_micro_usdc()));
-        let surplus = u64::try_from(surplus)
-            .ok()
-            .and_then(|surplus| MicroUsdc::from_micro_usdc(surplus).ok())
-            .unwrap_or(MicroUsdc::MAX);
-        Some(surplus).filter(|surplus| !surplus.is_zero())
     }
 
     /// The records named, and the receipt's place among the provider's.

@@ -8,10 +8,11 @@ use foldhash::HashMap;
 use x811_protocol::event::{Event, Looked, Refuted, RefutedCause, SettlementEvent};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::claim::{Candidate, choose};
-use x811_protocol::interaction::{Declared, Standing, State};
+use x811_protocol::interaction::State;
 use x811_protocol::observation::{Block, Transfer};
 use x811_protocol::rules::Rules;
+use x811_protocol::settlement::claim::{Candidate, choose};
+use x811_protocol::settlement::{Declared, DeclaredStanding};
 
 use super::decision::Decided;
 use super::evidence::{Grounds, are_all_quoted, head_of};
@@ -91,7 +92,7 @@ impl SeenTransfers {
         let grounds = Grounds {
             decided,
             deal,
-            network,
+            bill: deal.bill(network),
             declared: &settlement.declared,
         };
         if let Event::Settlement(SettlementEvent::Looked(looked)) = decided.event {
@@ -114,13 +115,13 @@ impl SeenTransfers {
         remarks: &mut Remarks,
     ) {
         let may_be_too_many = grounds.declared.iter().any(|declared| {
-            let Standing::Seen(block) = declared.standing else {
+            let DeclaredStanding::Seen(block) = declared.standing else {
                 return false;
             };
             let shown = self.of(id, declared.tx_hash, block);
             shown.is_some_and(|shown| !are_all_quoted(shown, grounds.declared.len()))
         });
-        if may_be_too_many || grounds.waits_for_safe() {
+        if may_be_too_many || grounds.bill.waits_for_safe() {
             return;
         }
         let each = looked.finding.iter().zip(grounds.declared);
@@ -149,7 +150,7 @@ impl SeenTransfers {
         remarks: &mut Remarks,
     ) {
         let decided = grounds.decided;
-        let due = grounds.due();
+        let due = grounds.bill.due;
         match self.others(id, grounds, refuted) {
             Others::NotDefinite => {
                 let sentence = "another declared transaction was not deep, and may add to it yet";
@@ -177,15 +178,17 @@ impl SeenTransfers {
                 (refuted.evidence.block, Some(&refuted.evidence.transfers))
             } else {
                 match declared.standing {
-                    Standing::Unseen | Standing::Gone(_) => return Others::NotDefinite,
-                    Standing::Seen(block) | Standing::Refuted(block) => {
+                    DeclaredStanding::Unseen | DeclaredStanding::Gone(_) => {
+                        return Others::NotDefinite;
+                    }
+                    DeclaredStanding::Seen(block) | DeclaredStanding::Refuted(block) => {
                         (block, self.of(id, declared.tx_hash, block))
                     }
                 }
             };
-            let is_refuted = matches!(declared.standing, Standing::Refuted(_));
+            let is_refuted = matches!(declared.standing, DeclaredStanding::Refuted(_));
             let depth = head.saturating_add(1).saturating_sub(block.number);
-            if depth < grounds.network.confirmed_depth && !is_refuted {
+            if depth < grounds.bill.network.confirmed_depth && !is_refuted {
                 return Others::NotDefinite;
             }
             let Some(transfers) = transfers else {
@@ -194,7 +197,7 @@ impl SeenTransfers {
             if !are_all_quoted(transfers, grounds.declared.len()) {
                 return Others::Unknown;
             }
-            if grounds.is_below_accept(&block) {
+            if grounds.bill.is_older(&block) {
                 if grounds.decided.before.rules() >= Rules::Two {
                     // A reorganisation may have taken the head that it is below.
                     return Others::Unknown;

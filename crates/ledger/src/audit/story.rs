@@ -180,17 +180,17 @@ pub(super) fn told(
         return tellings;
     };
     let live = before.watching(*id);
-    let Some((network, declared)) = live.and_then(|live| live.state.watched()) else {
+    let Some(payment) = live.and_then(|live| live.state.watched()) else {
         return tellings;
     };
-    let Some(chain) = Chain::of(before, network) else {
+    let Some(chain) = Chain::of(before, payment.network) else {
         return tellings;
     };
-    let is_contestable = !must_agree(before, network);
+    let is_contestable = !must_agree(before, payment.network);
     let teller = Teller {
         chain,
         interaction: *id,
-        declared: declared.len(),
+        declared: payment.declared.len(),
     };
     if let Event::Settlement(SettlementEvent::Seen(seen)) = event {
         let (tx, block) = (seen.tx_hash, seen.block);

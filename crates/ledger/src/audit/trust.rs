@@ -13,7 +13,7 @@ use super::options::{Given, Options, TrustedBy};
 use super::report::Verdict;
 use crate::checkpoint;
 use crate::keys_statement::KeysStatement;
-use crate::refresh::{Held, Paper, Refresh, is_same_log, since_replaced};
+use crate::refresh::{CheckpointHold, Paper, Refresh, is_same_log, since_replaced};
 
 /// How well it is known whose log this is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -113,9 +113,9 @@ impl Trusting {
             Ok(trusted) => Ok(trusted.cosignatures),
             Err(why) => match replaced(&signed, policy, &why, self.refresh.as_deref()) {
                 None => Err(why.to_string()),
-                Some(Held::Proven { cosignatures, .. }) => Ok(cosignatures),
-                Some(Held::Broken(why)) => Err(why),
-                Some(Held::Asserted(why)) => {
+                Some(CheckpointHold::Proven { cosignatures, .. }) => Ok(cosignatures),
+                Some(CheckpointHold::Broken(why)) => Err(why),
+                Some(CheckpointHold::Asserted(why)) => {
                     self.rotated = Some(why);
                     return;
                 }
@@ -174,7 +174,7 @@ fn replaced(
     policy: &Policy,
     why: &Distrust,
     refresh: Option<&Refresh>,
-) -> Option<Held> {
+) -> Option<CheckpointHold> {
     let is_unsigned = matches!(
         why,
         Distrust::Checkpoint(CheckpointError::Note(NoteError::NotSigned))

@@ -1,7 +1,7 @@
 //! One subject's stream in a draft: what its machine decides is sealed, applied and kept.
 
-use super::{Appended, Draft};
-use crate::world::{Fault, Held, World};
+use super::{Appended, BatchDraft};
+use crate::world::{Fault, HeldMachine, World};
 use std::sync::Arc;
 use x811_protocol::event::Event;
 use x811_protocol::id::InteractionId;
@@ -11,7 +11,7 @@ use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
 /// A machine whose subjects a draft can find.
-pub(crate) trait Found: Machine<State: Clone> {
+pub(crate) trait Findable: Machine<State: Clone> {
     /// What one of its subjects is named by.
     type Name: Copy;
 
@@ -25,7 +25,7 @@ pub(crate) trait Found: Machine<State: Clone> {
     fn latest(world: &World, name: Self::Name) -> Option<Self::State>;
 }
 
-impl Found for Interaction {
+impl Findable for Interaction {
     type Name = InteractionId;
 
     fn subject(name: InteractionId) -> Subject {
@@ -41,7 +41,7 @@ impl Found for Interaction {
     }
 }
 
-impl<M: Held> Found for M {
+impl<M: HeldMachine> Findable for M {
     type Name = M::Id;
 
     fn subject(name: M::Id) -> Subject {
@@ -58,8 +58,8 @@ impl<M: Held> Found for M {
 }
 
 /// One subject's stream in a draft.
-pub(crate) struct SubjectJournal<'a, M: Found> {
-    pub(crate) draft: &'a mut Draft,
+pub(crate) struct SubjectJournal<'a, M: Findable> {
+    pub(crate) draft: &'a mut BatchDraft,
     name: M::Name,
     now: TimestampMs,
     /// Body of the envelope being decided.
@@ -72,9 +72,9 @@ pub(crate) struct SubjectJournal<'a, M: Found> {
     pub(crate) fault: Option<Fault>,
 }
 
-impl<'a, M: Found> SubjectJournal<'a, M> {
+impl<'a, M: Findable> SubjectJournal<'a, M> {
     pub(crate) fn open(
-        draft: &'a mut Draft,
+        draft: &'a mut BatchDraft,
         name: M::Name,
         body: Option<&'a Arc<[u8]>>,
         now: TimestampMs,
@@ -92,7 +92,7 @@ impl<'a, M: Found> SubjectJournal<'a, M> {
     }
 }
 
-impl<M: Found> Journal<M> for SubjectJournal<'_, M> {
+impl<M: Findable> Journal<M> for SubjectJournal<'_, M> {
     fn state(&self) -> Option<&M::State> {
         self.state.as_ref()
     }

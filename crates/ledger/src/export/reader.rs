@@ -197,14 +197,14 @@ pub struct Reader<R> {
     /// A record whose body and path may follow.
     pending: Option<RecordLine>,
     ready: VecDeque<Result<Item, Fault>>,
-    place: Place,
+    place: ReaderPlace,
     letters: Letters,
     /// Of which version the ends are; where the header cannot be read, a keys statement says it.
     ends: EndVersion,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ReaderPlace {
     Begin,
     Records,
     /// Behind the end of a stream.
@@ -286,7 +286,7 @@ impl<R: BufRead> Reader<R> {
             records: 0,
             pending: None,
             ready: VecDeque::new(),
-            place: Place::Begin,
+            place: ReaderPlace::Begin,
             letters: Letters::Unknown,
             ends: EndVersion::One,
         }
@@ -299,7 +299,7 @@ impl<R: BufRead> Reader<R> {
         Reader {
             line: lines,
             records,
-            place: Place::Records,
+            place: ReaderPlace::Records,
             letters: Letters::of(header),
             ends: header.end_version(),
             ..Reader::new(input)
@@ -312,14 +312,14 @@ impl<R: BufRead> Reader<R> {
             Err(error) => {
                 self.flush();
                 self.fault(FaultKind::Io(error));
-                self.place = Place::End;
+                self.place = ReaderPlace::End;
                 return;
             }
         };
         let foreign = line.first_bytes().and_then(foreign_file);
-        if let Some(what) = foreign.filter(|_| self.place == Place::Begin) {
+        if let Some(what) = foreign.filter(|_| self.place == ReaderPlace::Begin) {
             self.fault(FaultKind::Foreign(what));
-            self.place = Place::End;
+            self.place = ReaderPlace::End;
             return;
         }
         match line {
@@ -382,9 +382,9 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn take(&mut self, mut bytes: Vec<u8>) {
-        if self.place == Place::AfterTrailer {
+        if self.place == ReaderPlace::AfterTrailer {
             self.fault(FaultKind::BehindTrailer);
-            self.place = Place::End;
+            self.place = ReaderPlace::End;
             return;
         }
         if bytes.last() == Some(&b'\r') {
@@ -392,8 +392,8 @@ impl<R: BufRead> Reader<R> {
             self.flush();
             self.fault(FaultKind::CarriageReturn);
         }
-        if self.place == Place::Begin {
-            self.place = Place::Records;
+        if self.place == ReaderPlace::Begin {
+            self.place = ReaderPlace::Records;
             match Header::parse(&bytes) {
                 Ok(header) => {
                     self.letters = Letters::of(&header);
@@ -428,7 +428,7 @@ impl<R: BufRead> Reader<R> {
 
     fn record(&mut self, leaf: &[u8]) {
         self.flush();
-        if self.place == Place::Ends {
+        if self.place == ReaderPlace::Ends {
             let why = "a record behind the ends of the streams";
             self.fault(FaultKind::OutOfPlace(why));
         }
@@ -479,7 +479,7 @@ impl<R: BufRead> Reader<R> {
 
     fn checkpoint(&mut self, text: &[u8]) {
         self.flush();
-        let is_first = self.records == 0 && self.place == Place::Records;
+        let is_first = self.records == 0 && self.place == ReaderPlace::Records;
         if self.letters.is_bundle() && !is_first {
             let why = "a bundle has one checkpoint, just behind its header";
             self.fault(FaultKind::OutOfPlace(why));
@@ -496,7 +496,7 @@ impl<R: BufRead> Reader<R> {
 
     fn keys(&mut self, text: &[u8]) {
         self.flush();
-        if self.records > 0 || self.place != Place::Records {
+        if self.records > 0 || self.place != ReaderPlace::Records {
             let why = "a keys statement stands just behind the checkpoint";
             self.fault(FaultKind::OutOfPlace(why));
         }
@@ -514,7 +514,7 @@ impl<R: BufRead> Reader<R> {
 
     fn stream_end(&mut self, text: &[u8]) {
         self.flush();
-        self.place = Place::Ends;
+        self.place = ReaderPlace::Ends;
         let (line, what) = (self.line, "end of a stream");
         match SignedEnd::parse(text, self.ends) {
             Ok(signed) => self
@@ -535,7 +535,7 @@ impl<R: BufRead> Reader<R> {
         match Trailer::parse(bytes) {
             Ok(trailer) => {
                 self.ready.push_back(Ok(Item::Trailer { line, trailer }));
-                self.place = Place::AfterTrailer;
+                self.place = ReaderPlace::AfterTrailer;
             }
             Err(why) => {
                 let is_meant = bytes
@@ -543,7 +543,7 @@ impl<R: BufRead> Reader<R> {
                     .any(|w| w == trailer::MARK.as_bytes());
                 self.fault(FaultKind::Trailer(why));
                 if is_meant {
-                    self.place = Place::AfterTrailer;
+                    self.place = ReaderPlace::AfterTrailer;
                 }
             }
         }
@@ -552,15 +552,15 @@ impl<R: BufRead> Reader<R> {
     fn end(&mut self) {
         self.flush();
         let missing = match self.place {
-            Place::Begin => Some(FaultKind::Header("the file is empty".to_owned())),
-            Place::Records | Place::Ends => Some(FaultKind::NoTrailer),
-            Place::AfterTrailer | Place::End => None,
+            ReaderPlace::Begin => Some(FaultKind::Header("the file is empty".to_owned())),
+            ReaderPlace::Records | ReaderPlace::Ends => Some(FaultKind::NoTrailer),
+            ReaderPlace::AfterTrailer | ReaderPlace::End => None,
         };
         if let Some(kind) = missing {
             self.line += 1;
             self.fault(kind);
         }
-        self.place = Place::End;
+        self.place = ReaderPlace::End;
     }
 
     fn flush(&mut self) {
@@ -582,7 +582,7 @@ impl<R: BufRead> Iterator for Reader<R> {
     type Item = Result<Item, Fault>;
 
     fn next(&mut self) -> Option<Result<Item, Fault>> {
-        while self.ready.is_empty() && self.place != Place::End {
+        while self.ready.is_empty() && self.place != ReaderPlace::End {
             self.step();
         }
         self.ready.pop_front()

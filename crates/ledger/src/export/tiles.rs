@@ -3,7 +3,7 @@
 
 use std::io;
 
-use x811_eventlog::tile::Content;
+use x811_eventlog::tile::TileContent;
 use x811_eventlog::tile::{BundleError, TILE_WIDTH, write_entries};
 use x811_eventlog::{EventLog, Frontier, Hash, HashTile, ReadError, Record, Tile, TileEdge};
 
@@ -48,7 +48,7 @@ pub async fn write_tiles<L: EventLog>(
     while edge.size() < size {
         let position = edge.size();
         let index = position / u64::from(TILE_WIDTH);
-        let Some(tile) = Tile::at(Content::Entries, index, size) else {
+        let Some(tile) = Tile::at(TileContent::Entries, index, size) else {
             break;
         };
         let missing = usize::from(tile.width) - bundle.len();

@@ -10,10 +10,9 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::EnvelopeId;
-use x811_protocol::interaction::{
-    Aftermath, Completion, Declared, Offer, Schedule, Settlement, Standing, State,
-};
+use x811_protocol::interaction::{Offer, Schedule, Settlement, State};
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::settlement::{Aftermath, Completion, Declared, DeclaredStanding};
 use x811_protocol::time::TimestampMs;
 
 /// Most texts are shorter.
@@ -169,10 +168,10 @@ impl Watched<'_> {
 impl Stands {
     fn of(declared: &Declared) -> Stands {
         let (standing, block) = match declared.standing {
-            Standing::Unseen => ("unseen", None),
-            Standing::Seen(block) => ("seen", Some(block.number)),
-            Standing::Refuted(block) => ("refuted", Some(block.number)),
-            Standing::Gone(block) => ("gone", Some(block.number)),
+            DeclaredStanding::Unseen => ("unseen", None),
+            DeclaredStanding::Seen(block) => ("seen", Some(block.number)),
+            DeclaredStanding::Refuted(block) => ("refuted", Some(block.number)),
+            DeclaredStanding::Gone(block) => ("gone", Some(block.number)),
         };
         Stands {
             block_number: block,

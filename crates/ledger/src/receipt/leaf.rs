@@ -18,7 +18,7 @@ use x811_protocol::stream::Stream;
 
 /// Where a record stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct LeafPlace {
     /// Place in the log.
     pub position: u64,
     /// Record hash of the one before.
@@ -29,10 +29,10 @@ pub struct Place {
     pub stream_seq: u64,
 }
 
-impl Place {
+impl LeafPlace {
     /// Of `record`.
-    pub fn of(record: &Record) -> Place {
-        Place {
+    pub fn of(record: &Record) -> LeafPlace {
+        LeafPlace {
             position: record.position(),
             prev: record.prev(),
             recorded_at_ms: record.recorded_at_ms(),
@@ -58,7 +58,7 @@ pub struct Leaf {
     pub event: Value,
     /// Where.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: LeafPlace,
 }
 
 impl Leaf {
@@ -66,7 +66,7 @@ impl Leaf {
     pub fn of(record: &Record) -> Leaf {
         Leaf {
             event: record.event(),
-            place: Place::of(record),
+            place: LeafPlace::of(record),
         }
     }
 
@@ -102,7 +102,7 @@ impl Opened {
     /// # Errors
     /// Those of [`Record::seal`].
     pub fn record(&self) -> Result<Record, RecordError> {
-        let place = Place {
+        let place = LeafPlace {
             position: 0,
             prev: Hash::ZERO,
             recorded_at_ms: self.recorded_at_ms,
@@ -131,7 +131,7 @@ pub struct Enclosed {
     pub rules: EnclosedRules,
     /// Where the record stands.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: LeafPlace,
 }
 
 /// The decision rules that a message was recorded under: they choose its facts, and the record hash
@@ -223,7 +223,7 @@ impl Enclosed {
             profile: accepted.envelope.profile,
             derived: accepted.derived,
             rules: EnclosedRules::of(&accepted.facts),
-            place: Place::of(record),
+            place: LeafPlace::of(record),
         })
     }
 

@@ -19,10 +19,10 @@ mod verify;
 
 pub use build::{Issuer, ReceiptError, build, build_compact};
 pub use compact::CompactReceipt;
-pub use leaf::{Enclosed, EnclosedRules, Leaf, Opened, Place};
+pub use leaf::{Enclosed, EnclosedRules, Leaf, LeafPlace, Opened};
 pub use verify::{
-    AsOf, Checked, Paid, PaidTransfer, Step, Terms, Verdict, tlog_proof, verify, verify_compact,
-    verify_compact_refreshed, verify_refreshed,
+    AsOf, Checked, ClaimVerdict, PaidPayment, PaidTransfer, Step, Terms, tlog_proof, verify,
+    verify_compact, verify_compact_refreshed, verify_refreshed,
 };
 
 use crate::export::SignedEnd;

@@ -28,7 +28,7 @@ pub struct Paper<'a> {
 
 /// How far a checkpoint by another key than the trusted one is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Held {
+pub enum CheckpointHold {
     /// The trusted key covers the paper's checkpoint.
     Proven {
         /// Why, in a sentence.
@@ -54,9 +54,13 @@ pub fn is_same_log(policy: &Policy, origin: &str, key: [u8; 32]) -> bool {
 
 /// Judges a paper whose checkpoint is by another key of the log than the one that `policy` trusts.
 #[must_use]
-pub fn since_replaced(paper: Paper<'_>, policy: &Policy, refresh: Option<&Refresh>) -> Held {
+pub fn since_replaced(
+    paper: Paper<'_>,
+    policy: &Policy,
+    refresh: Option<&Refresh>,
+) -> CheckpointHold {
     let Some(refresh) = refresh else {
-        return Held::Asserted(
+        return CheckpointHold::Asserted(
             "the checkpoint is by another key than the one you trust for this log: either the \
              ledger replaced its key since, or the file is not its own. Ask the ledger for the \
              proof: x811 receipt refresh FILE"
@@ -70,16 +74,16 @@ pub fn since_replaced(paper: Paper<'_>, policy: &Policy, refresh: Option<&Refres
     judged.unwrap_or_else(|held| held)
 }
 
-fn broken<T>(sentence: impl ToString) -> Result<T, Held> {
-    Err(Held::Broken(sentence.to_string()))
+fn broken<T>(sentence: impl ToString) -> Result<T, CheckpointHold> {
+    Err(CheckpointHold::Broken(sentence.to_string()))
 }
 
-fn asserted<T>(sentence: impl ToString) -> Result<T, Held> {
-    Err(Held::Asserted(sentence.to_string()))
+fn asserted<T>(sentence: impl ToString) -> Result<T, CheckpointHold> {
+    Err(CheckpointHold::Asserted(sentence.to_string()))
 }
 
 /// Where the paper's key was replaced, by the newest keys statement.
-fn statement(paper: Paper<'_>, policy: &Policy, refresh: &Refresh) -> Result<u64, Held> {
+fn statement(paper: Paper<'_>, policy: &Policy, refresh: &Refresh) -> Result<u64, CheckpointHold> {
     let statement = &refresh.keys.statement;
     let size = paper.checkpoint.size;
     if !refresh.keys.is_its_own() {
@@ -140,7 +144,7 @@ fn linked(
     refresh: &Refresh,
     link: &Link,
     replaced: u64,
-) -> Result<Held, Held> {
+) -> Result<CheckpointHold, CheckpointHold> {
     let size = paper.checkpoint.size;
     let newest = match policy.check(&link.checkpoint, verifies) {
         Ok(newest) => newest,
@@ -167,7 +171,7 @@ fn linked(
             "the newest checkpoint does not go on where this one ended: {why}"
         ));
     }
-    Ok(Held::Proven {
+    Ok(CheckpointHold::Proven {
         sentence: format!(
             "signed over {size} records by the key that was in force until record {replaced} \
              replaced it, and the checkpoint over {} records by the key you trust goes on where it \
@@ -179,7 +183,11 @@ fn linked(
 }
 
 /// By witnesses: who saw the old checkpoint has seen no other log since.
-fn cosigned(paper: Paper<'_>, policy: &Policy, replaced: u64) -> Result<Held, Held> {
+fn cosigned(
+    paper: Paper<'_>,
+    policy: &Policy,
+    replaced: u64,
+) -> Result<CheckpointHold, CheckpointHold> {
     let size = paper.checkpoint.size;
     let without = "the keys statement alone does not show that the log goes on where the paper \
                    ended: ask the ledger for the proof, x811 receipt refresh FILE";
@@ -190,7 +198,7 @@ fn cosigned(paper: Paper<'_>, policy: &Policy, replaced: u64) -> Result<Held, He
         return broken("the log's name is none that a key can have");
     };
     match policy.clone().with_log(key).check(note, verifies) {
-        Ok(trusted) => Ok(Held::Proven {
+        Ok(trusted) => Ok(CheckpointHold::Proven {
             sentence: format!(
                 "signed over {size} records by the key that was in force until record {replaced} \
                  replaced it, and cosigned by the quorum of your policy"

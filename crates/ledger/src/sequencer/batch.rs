@@ -3,12 +3,12 @@
 use super::{ErasureAnswer, LiftAnswer, erasure, lift};
 use super::{Item, PATIENCE_MS, Sequencer, notices, unseen};
 use crate::SPANS;
-use crate::answer::{Answer, Verdict};
+use crate::answer::{Answer, TurnVerdict};
 use crate::clock::Clock;
-use crate::draft::{Draft, FirstRequest, Unwritten};
+use crate::draft::{BatchDraft, FirstRequest, Unwritten};
 use crate::entropy::Entropy;
 use crate::port::LedgerStore;
-use crate::submission::Content;
+use crate::submission::MessageContent;
 use crate::turn::{self, Lookups};
 use crate::watch::{self, Progress};
 use crate::world::World;
@@ -33,7 +33,7 @@ const BUSY_RETRY_MS: u64 = 1_000;
 pub(super) enum Reply {
     /// To a message.
     Message {
-        verdict: Verdict,
+        verdict: TurnVerdict,
         to: oneshot::Sender<Result<Answer, Refusal>>,
         /// From the decision until it is durable.
         commit: tracing::Span,
@@ -138,7 +138,7 @@ impl Wanted {
                 if world.was_ever_lenient(Leniency::Uuids) {
                     self.ids.push(message.header.id);
                 }
-                if let Ok(Content::Facts(facts)) = &message.content {
+                if let Ok(MessageContent::Facts(facts)) = &message.content {
                     self.note_facts(facts, world);
                     self.note_schema(facts, message.header.to, world);
                 }
@@ -257,7 +257,7 @@ where
     /// batch. A fault costs that item alone.
     pub(super) fn decide(
         &self,
-        draft: &mut Draft,
+        draft: &mut BatchDraft,
         item: Item,
         lookups: &Lookups,
         replies: &mut Vec<Reply>,

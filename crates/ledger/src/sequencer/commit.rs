@@ -4,9 +4,9 @@ use super::batch::{Reply, failed};
 use super::in_flight::{self, InFlight, Written};
 use super::projector::Batch;
 use super::{Sequencer, owed};
-use crate::answer::{Accepted, Answer, Verdict};
+use crate::answer::{Accepted, Answer, TurnVerdict};
 use crate::clock::Clock;
-use crate::draft::Draft;
+use crate::draft::BatchDraft;
 use crate::entropy::Entropy;
 use crate::notice::Owed;
 use crate::port::{Commit, LedgerStore};
@@ -45,7 +45,7 @@ where
     /// draft is dropped with it: it was decided on top of it.
     pub(super) async fn send_off(
         &mut self,
-        draft: Draft,
+        draft: BatchDraft,
         replies: Vec<Reply>,
     ) -> Result<(), Stopped> {
         let is_empty = draft.is_empty();
@@ -236,21 +236,21 @@ where
         }
     }
 
-    async fn resolve(&self, verdict: Verdict, answers: &[Accepted]) -> Result<Answer, Refusal> {
+    async fn resolve(&self, verdict: TurnVerdict, answers: &[Accepted]) -> Result<Answer, Refusal> {
         match verdict {
-            Verdict::Recorded(position) => self
+            TurnVerdict::Recorded(position) => self
                 .first_answer(position, answers)
                 .await
                 .map(Answer::Accepted),
-            Verdict::Repeats(position) => self
+            TurnVerdict::Repeats(position) => self
                 .first_answer(position, answers)
                 .await
                 .map(Answer::Repeated),
-            Verdict::Replays(position) => {
+            TurnVerdict::Replays(position) => {
                 let first = self.first_answer(position, answers).await?;
                 Err(nonce_replay().with_details(serde_json::json!({ "first": first })))
             }
-            Verdict::Refused(refusal) => Err(refusal),
+            TurnVerdict::Refused(refusal) => Err(refusal),
         }
     }
 

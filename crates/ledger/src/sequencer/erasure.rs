@@ -4,7 +4,7 @@ use super::batch::busy;
 use super::handle::gone;
 use super::{ErasureAnswer, Item, Ledger};
 use crate::clock::Clock;
-use crate::draft::Draft;
+use crate::draft::BatchDraft;
 use crate::erasure::{self, Erasure, ErasureRequest, engaged_by};
 use crate::port::{LedgerStore, ReadModel};
 use crate::sequencer::read_event;
@@ -81,7 +81,7 @@ impl<S: LedgerStore, R: ReadModel, C: Clock> Ledger<S, R, C> {
 /// Records that the bodies are erased, which erases them with the commit. `erased` are those that
 /// the store knows to be.
 pub(super) fn record(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     erasure: &Erasure,
     erased: &HashMap<u64, u64>,
     now: TimestampMs,

@@ -45,7 +45,7 @@ struct Queue {
     /// Where the message began that was begun last.
     now: u64,
     /// Who waits, by where its message ends, then in order of arrival; with where it begins.
-    waiting: BTreeMap<(u64, u64), (u64, oneshot::Sender<Place>)>,
+    waiting: BTreeMap<(u64, u64), (u64, oneshot::Sender<PoolPlace>)>,
     /// Where the last message of each origin ends, unless that is past.
     ends: HashMap<Origin, u64>,
     arrived: u64,
@@ -53,7 +53,7 @@ struct Queue {
 
 /// A place on the pool; the next one's when dropped.
 #[derive(Debug)]
-struct Place {
+struct PoolPlace {
     queue: Option<Arc<Mutex<Queue>>>,
 }
 
@@ -96,7 +96,7 @@ impl Fair {
         worked.await.ok_or_else(failed)
     }
 
-    fn enqueue(&self, origin: Origin, bytes: usize) -> Option<oneshot::Receiver<Place>> {
+    fn enqueue(&self, origin: Origin, bytes: usize) -> Option<oneshot::Receiver<PoolPlace>> {
         let (turn, waits) = oneshot::channel();
         let mut queue = lock(&self.queue);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
@@ -118,7 +118,7 @@ impl Fair {
 
 impl Queue {
     /// Who comes next, where there is a place.
-    fn next(&mut self) -> Option<oneshot::Sender<Place>> {
+    fn next(&mut self) -> Option<oneshot::Sender<PoolPlace>> {
         if self.free == 0 {
             return None;
         }
@@ -138,7 +138,7 @@ impl Queue {
 /// Gives the places that are free to those who come next.
 fn hand_over(queue: &Arc<Mutex<Queue>>) {
     while let Some(turn) = { lock(queue).next() } {
-        let place = Place {
+        let place = PoolPlace {
             queue: Some(queue.clone()),
         };
         // Whoever has gone needs none.
@@ -149,7 +149,7 @@ fn hand_over(queue: &Arc<Mutex<Queue>>) {
     }
 }
 
-impl Drop for Place {
+impl Drop for PoolPlace {
     fn drop(&mut self) {
         if let Some(queue) = self.queue.take() {
             lock(&queue).free += 1;
@@ -172,12 +172,12 @@ mod tests {
         Origin::of(IpAddr::from([192, 0, 2, last]))
     }
 
-    fn queued(fair: &Fair, origin: Origin, bytes: usize) -> oneshot::Receiver<Place> {
+    fn queued(fair: &Fair, origin: Origin, bytes: usize) -> oneshot::Receiver<PoolPlace> {
         fair.enqueue(origin, bytes).unwrap()
     }
 
     /// The order in which those who wait get their place.
-    fn order(mut waiting: Vec<(&'static str, oneshot::Receiver<Place>)>) -> Vec<&'static str> {
+    fn order(mut waiting: Vec<(&'static str, oneshot::Receiver<PoolPlace>)>) -> Vec<&'static str> {
         let mut order = Vec::new();
         while !waiting.is_empty() {
             let at = waiting

@@ -4,7 +4,7 @@ use super::batch::busy;
 use super::handle::gone;
 use super::{Item, Ledger, LiftAnswer};
 use crate::clock::Clock;
-use crate::draft::Draft;
+use crate::draft::BatchDraft;
 use crate::erasure;
 use crate::port::{LedgerStore, ReadModel};
 use crate::world::Fault;
@@ -51,7 +51,7 @@ impl<S: LedgerStore, R: ReadModel, C: Clock> Ledger<S, R, C> {
 
 /// Records that the exclusion is lifted.
 pub(super) fn record(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     request: &LiftRequest,
     now: TimestampMs,
 ) -> Result<Result<LiftAnswer, Refusal>, Fault> {
@@ -73,7 +73,7 @@ pub(super) fn record(
     }))
 }
 
-fn check(draft: &Draft, request: &LiftRequest, now: TimestampMs) -> Result<(), Refusal> {
+fn check(draft: &BatchDraft, request: &LiftRequest, now: TimestampMs) -> Result<(), Refusal> {
     let world = draft.world();
     erasure::check_operator(world, request.operator, now)?;
     let unsigned = |why: String| {

@@ -34,11 +34,11 @@ pub use handle::{Ledger, Readiness};
 pub use lift::LiftRequest;
 pub(crate) use open::read_event;
 pub use open::{OpenError, Opening, OtherKey, RowsError, open, open_warm};
-pub use submit::May;
+pub use submit::MayGoOn;
 
 use crate::answer::Answer;
 use crate::clock::{Clock, ClockState, LedgerClock};
-use crate::draft::Draft;
+use crate::draft::BatchDraft;
 use crate::entropy::Entropy;
 use crate::erasure::Erasure;
 use crate::figures::Figures;
@@ -239,7 +239,7 @@ where
             return Ok(());
         };
         let before = self.in_flight.as_ref().map(InFlight::unwritten);
-        let mut draft = Draft::on(self.tip(), before);
+        let mut draft = BatchDraft::on(self.tip(), before);
         if gap_ms == 0 {
             self.away_since = None;
         } else {
@@ -262,7 +262,7 @@ where
     }
 
     /// Decides what waits, as far as the batch has room for it.
-    async fn decide_waiting(&mut self, draft: &mut Draft, replies: &mut Vec<Reply>) {
+    async fn decide_waiting(&mut self, draft: &mut BatchDraft, replies: &mut Vec<Reply>) {
         let before = self.in_flight.as_ref().map(InFlight::unwritten);
         let looked_up = batch::look_up(
             &*self.store,
@@ -343,7 +343,7 @@ where
         Some(self.away_since.map_or(0, |since| now.since(since)))
     }
 
-    fn lapse(&mut self, draft: &mut Draft) {
+    fn lapse(&mut self, draft: &mut BatchDraft) {
         let savepoint = draft.savepoint();
         let lapsed = watch::lapse(draft, LAPSES_PER_COMMIT, self.clock.now());
         self.lapse_failed = !matches!(lapsed, Ok(0));

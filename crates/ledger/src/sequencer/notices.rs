@@ -1,6 +1,6 @@
 //! Signed notices on their way into the log. One that breaks the rules costs nobody else theirs.
 
-use crate::draft::Draft;
+use crate::draft::BatchDraft;
 use crate::notice::SignedNotice;
 use crate::watch::isolated;
 use crate::world::Fault;
@@ -9,7 +9,7 @@ use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
 
 /// Records those that are still owed. A faulty one stays owed, and the next start signs it anew.
-pub(super) fn record(draft: &mut Draft, notices: Vec<SignedNotice>, now: TimestampMs) {
+pub(super) fn record(draft: &mut BatchDraft, notices: Vec<SignedNotice>, now: TimestampMs) {
     for notice in notices {
         isolated(draft, notice.subject, |draft| {
             record_one(draft, &notice, now)
@@ -17,7 +17,11 @@ pub(super) fn record(draft: &mut Draft, notices: Vec<SignedNotice>, now: Timesta
     }
 }
 
-fn record_one(draft: &mut Draft, notice: &SignedNotice, now: TimestampMs) -> Result<(), Fault> {
+fn record_one(
+    draft: &mut BatchDraft,
+    notice: &SignedNotice,
+    now: TimestampMs,
+) -> Result<(), Fault> {
     let to = notice.envelope.to;
     if !draft.world().is_owed(notice.cause, to) {
         return Ok(());
@@ -71,7 +75,7 @@ mod tests {
             // Of another interaction than the one it is owed for.
             let other = EnvelopeId::from_parts(NOW.as_ms(), &[99; 10]);
             notices[faulty].subject = InteractionId::from(other).into();
-            let mut draft = Draft::on(&world, None);
+            let mut draft = BatchDraft::on(&world, None);
             let at = TimestampMs::new(world.head().recorded_at_ms);
             record(&mut draft, notices, at);
             let spoilt = &due[faulty];

@@ -9,7 +9,7 @@ use super::together::Together;
 use super::{Ledger, Readiness, Sequencer};
 use crate::checkpoint::Misfit;
 use crate::clock::{Clock, LedgerClock};
-use crate::draft::{Decided, Draft};
+use crate::draft::{BatchDraft, Decided};
 use crate::entropy::Entropy;
 use crate::figures::Figures;
 use crate::notice::Notary;
@@ -433,8 +433,8 @@ struct Start {
 
 /// The first records of this run: who we are, how long we were away, which keys begin, which rules
 /// and parameters are in force.
-fn begin(world: &World, start: Start, now: TimestampMs) -> Result<Draft, OpenError> {
-    let mut draft = Draft::on(world, None);
+fn begin(world: &World, start: Start, now: TimestampMs) -> Result<BatchDraft, OpenError> {
+    let mut draft = BatchDraft::on(world, None);
     match (world.identity(), world.keyring()) {
         (Some(known), Some(keyring)) => {
             if (known.did, known.log_id) != (start.identity.did, start.identity.log_id) {

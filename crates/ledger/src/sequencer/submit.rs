@@ -27,9 +27,9 @@ use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
 
 /// Who is asked whether a message may go on, once its signature is verified.
-pub trait May: Fn(&AcceptedHeader) -> Result<(), Refusal> + Clone + Send + 'static {}
+pub trait MayGoOn: Fn(&AcceptedHeader) -> Result<(), Refusal> + Clone + Send + 'static {}
 
-impl<F: Fn(&AcceptedHeader) -> Result<(), Refusal> + Clone + Send + 'static> May for F {}
+impl<F: Fn(&AcceptedHeader) -> Result<(), Refusal> + Clone + Send + 'static> MayGoOn for F {}
 
 /// Who is asked before a message takes its turn, and since when it is on its way.
 struct Asked<'a, M, W> {
@@ -63,7 +63,7 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
     pub async fn submit_if(
         &self,
         bytes: impl AsRef<[u8]> + Send + 'static,
-        may: impl May,
+        may: impl MayGoOn,
         contracts: &impl ContractWallets,
     ) -> Result<Answer, Refusal> {
         self.submit_from(Origin::HERE, bytes, may, contracts).await
@@ -78,7 +78,7 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         &self,
         origin: Origin,
         bytes: impl AsRef<[u8]> + Send + 'static,
-        may: impl May,
+        may: impl MayGoOn,
         contracts: &impl ContractWallets,
     ) -> Result<Answer, Refusal> {
         let span = tracing::debug_span!(target: SPANS, "submit");
@@ -97,7 +97,7 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
     async fn take(
         &self,
         bytes: impl AsRef<[u8]> + Send + 'static,
-        asked: Asked<'_, impl May, impl ContractWallets>,
+        asked: Asked<'_, impl MayGoOn, impl ContractWallets>,
     ) -> Result<Answer, Refusal> {
         let admitted = self.admission.admit(bytes.as_ref().len())?;
         let _taken = self.together.taken();
@@ -140,7 +140,7 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         envelope: Box<Unverified>,
         admitted: Admitted,
         span: Span,
-        asked: Asked<'_, impl May, impl ContractWallets>,
+        asked: Asked<'_, impl MayGoOn, impl ContractWallets>,
     ) -> Result<Answer, Refusal> {
         let sent = Sent::of_parsed(&envelope.parsed);
         let (reply, answer) = oneshot::channel();
@@ -173,7 +173,7 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
         &self,
         checked: Checked,
         admitted: Admitted,
-        asked: Asked<'_, impl May, impl ContractWallets>,
+        asked: Asked<'_, impl MayGoOn, impl ContractWallets>,
     ) -> Result<Answer, Refusal> {
         let message = match checked {
             Ok(message) => message,

@@ -32,7 +32,7 @@ pub(super) struct Together {
 }
 
 /// A message that is being taken, until this is dropped.
-pub(super) struct Taken(#[expect(dead_code, reason = "held to be counted")] Arc<()>);
+pub(super) struct TakenMessage(#[expect(dead_code, reason = "held to be counted")] Arc<()>);
 
 /// An envelope whose signature is to be checked, and what is done with it then.
 struct Waiting {
@@ -52,8 +52,8 @@ impl Together {
     }
 
     /// Counts a message that is being taken.
-    pub(super) fn taken(&self) -> Taken {
-        Taken(self.taken.clone())
+    pub(super) fn taken(&self) -> TakenMessage {
+        TakenMessage(self.taken.clone())
     }
 
     /// Whether so many messages are being taken that groups are worth it.

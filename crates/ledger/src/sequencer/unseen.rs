@@ -2,7 +2,7 @@
 //! payments are older than an ACCEPT is decided by the head that is recorded with it
 //! (ledger-contract.md section 5, "Age").
 
-use crate::submission::{Content, Submission};
+use crate::submission::{MessageContent, Submission};
 use crate::world::World;
 use x811_protocol::code::Code;
 use x811_protocol::facts::Facts;
@@ -21,7 +21,7 @@ pub(super) fn network<'a>(
 ) -> Option<&'a str> {
     let mut unseen = with_endpoints.iter().filter(|name| !world.has_head(name));
     let network = unseen.next()?;
-    let Ok(Content::Facts(Facts::Accept(accept))) = &message.content else {
+    let Ok(MessageContent::Facts(Facts::Accept(accept))) = &message.content else {
         return None;
     };
     let by_key = || world.requested_under(&message.header, accept.offer_id);

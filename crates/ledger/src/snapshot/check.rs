@@ -1,7 +1,7 @@
 //! What a snapshot says otherwise than the log.
 
 use super::Snapshot;
-use crate::world::{Content, FirstAnswer, World, for_each_machine};
+use crate::world::{FirstAnswer, World, WorldContent, for_each_machine};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -50,11 +50,11 @@ pub fn check(replayed: &World, snapshot: &Snapshot) -> Vec<Difference> {
         FirstAnswer::Record(position) => *position < size,
         FirstAnswer::Refused(_) => true,
     };
-    let nonces = |content: &Content| table(&content.nonces, |(k, v, b)| (*k, (*v, *b)));
+    let nonces = |content: &WorldContent| table(&content.nonces, |(k, v, b)| (*k, (*v, *b)));
     let (known, mut held) = (nonces(&expected), nonces(&found));
     held.retain(|tag, (answer, _)| known.contains_key(tag) || !unrecorded(answer));
     compare("nonces", &known, &held, &mut differences);
-    let ids = |content: &Content| table(&content.envelope_ids, |(k, v, b)| (*k, (*v, *b)));
+    let ids = |content: &WorldContent| table(&content.envelope_ids, |(k, v, b)| (*k, (*v, *b)));
     compare(
         "envelope_ids",
         &ids(&expected),
@@ -65,10 +65,10 @@ pub fn check(replayed: &World, snapshot: &Snapshot) -> Vec<Difference> {
 }
 
 /// Everything but what was seen lately.
-fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
+fn single_members(expected: &WorldContent, found: &WorldContent) -> Vec<Difference> {
     let mut differences = Vec::new();
     let out = &mut differences;
-    let pairs = |content: &Content| {
+    let pairs = |content: &WorldContent| {
         [
             ("head", format!("{:?}", content.head)),
             ("frontier", hex::encode(content.frontier.to_bytes())),
@@ -88,10 +88,10 @@ fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
             });
         }
     }
-    let parameters = |content: &Content| table(&content.parameters, Clone::clone);
+    let parameters = |content: &WorldContent| table(&content.parameters, Clone::clone);
     compare("parameters", &parameters(expected), &parameters(found), out);
     // A network that nothing was recorded of is the same as none.
-    let networks = |content: &Content| {
+    let networks = |content: &WorldContent| {
         let mut networks = table(&content.networks, |(name, seq, since, recorded)| {
             (name.clone(), (*seq, *since, recorded.clone()))
         });
@@ -99,16 +99,17 @@ fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
         networks
     };
     compare("networks", &networks(expected), &networks(found), out);
-    let agents = |content: &Content| table(&content.agents, Clone::clone);
+    let agents = |content: &WorldContent| table(&content.agents, Clone::clone);
     compare("agents", &agents(expected), &agents(found), out);
-    let trust = |content: &Content| table(&content.trust, Clone::clone);
+    let trust = |content: &WorldContent| table(&content.trust, Clone::clone);
     compare("trust", &trust(expected), &trust(found), out);
-    let live = |content: &Content| table(&content.interactions, |(k, p, l)| (*k, (*p, l.clone())));
+    let live =
+        |content: &WorldContent| table(&content.interactions, |(k, p, l)| (*k, (*p, l.clone())));
     compare("interactions", &live(expected), &live(found), out);
     macro_rules! compare_subjects {
         ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
             $(
-                let live = |content: &Content| {
+                let live = |content: &WorldContent| {
                     table(&content.subjects.$held, |(k, p, l)| (*k, (*p, l.clone())))
                 };
                 compare(stringify!($held), &live(expected), &live(found), out);
@@ -117,11 +118,12 @@ fn single_members(expected: &Content, found: &Content) -> Vec<Difference> {
     }
     for_each_machine!(compare_subjects);
     let owed =
-        |content: &Content| table(&content.owed, |(cause, to, n)| ((*cause, *to), n.clone()));
+        |content: &WorldContent| table(&content.owed, |(cause, to, n)| ((*cause, *to), n.clone()));
     compare("owed", &owed(expected), &owed(found), out);
-    let charged = |content: &Content| table(&content.charged, Clone::clone);
+    let charged = |content: &WorldContent| table(&content.charged, Clone::clone);
     compare("charged", &charged(expected), &charged(found), out);
-    let failed = |content: &Content| table(&content.failed, |one| (one.failed.round, one.clone()));
+    let failed =
+        |content: &WorldContent| table(&content.failed, |one| (one.failed.round, one.clone()));
     compare("failed", &failed(expected), &failed(found), out);
     differences
 }

@@ -13,8 +13,8 @@ use super::{Rejection, packed};
 use crate::agent::Agent;
 use crate::keyring::Keyring;
 use crate::world::{
-    Content, Live, OwedNotice, Roots, Sighted, StoredFailed, StoredLive, StoredSubjects, Subjects,
-    World, for_each_machine,
+    Live, OwedNotice, Roots, Sighted, StoredFailed, StoredLive, StoredSubjects, Subjects, World,
+    WorldContent, for_each_machine,
 };
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
@@ -223,7 +223,7 @@ fn signed_sections<'a>(
     Ok(sections)
 }
 
-fn sections(content: Content) -> Result<Vec<Vec<u8>>, serde_json::Error> {
+fn sections(content: WorldContent) -> Result<Vec<Vec<u8>>, serde_json::Error> {
     let rest = serde_json::to_vec(&Rest {
         identity: content.identity,
         keyring: content.keyring,
@@ -267,7 +267,7 @@ macro_rules! sections_of_subjects {
 
 for_each_machine!(sections_of_subjects);
 
-fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Rejection> {
+fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<WorldContent, Rejection> {
     let [
         rest,
         agents,
@@ -295,7 +295,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<Content, Reje
         },
     );
     let interactions: Vec<StoredLive> = interactions?;
-    Ok(Content {
+    Ok(WorldContent {
         head: header.head,
         frontier,
         roots: Roots {

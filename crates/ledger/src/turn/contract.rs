@@ -1,8 +1,8 @@
 //! The turn of a message about a negotiation.
 
-use crate::agent::Standing;
-use crate::answer::Verdict;
-use crate::draft::{Draft, Found, SubjectJournal};
+use crate::agent::AgentStanding;
+use crate::answer::TurnVerdict;
+use crate::draft::{BatchDraft, Findable, SubjectJournal};
 use crate::quota;
 use crate::submission::{Submission, not_open};
 use crate::world::{Fault, World};
@@ -33,7 +33,8 @@ impl Surroundings {
             parameters: parameters.clone(),
             parameters_position,
             ledger: world.identity()?.did,
-            recipient_is_active: recipient.is_some_and(|a| a.standing(now) == Standing::Active),
+            recipient_is_active: recipient
+                .is_some_and(|a| a.standing(now) == AgentStanding::Active),
         })
     }
 
@@ -49,17 +50,17 @@ impl Surroundings {
 
 /// Decides a message about that negotiation.
 pub(super) fn negotiate(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     message: &Submission,
     facts: &Facts,
     id: ContractId,
     now: TimestampMs,
-) -> Result<Verdict, Fault> {
+) -> Result<TurnVerdict, Fault> {
     if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
-        return Ok(Verdict::Refused(limit));
+        return Ok(TurnVerdict::Refused(limit));
     }
     let Some(surroundings) = Surroundings::of(draft.world(), message.header.to, now) else {
-        return Ok(Verdict::Refused(not_open()));
+        return Ok(TurnVerdict::Refused(not_open()));
     };
     let input = Input {
         envelope: &message.header,
@@ -71,16 +72,16 @@ pub(super) fn negotiate(
 }
 
 /// What a message about a machine's subject came to.
-pub(super) fn outcome_of<M: Found>(
+pub(super) fn outcome_of<M: Findable>(
     journal: SubjectJournal<'_, M>,
     execution: Execution,
-) -> Result<Verdict, Fault> {
+) -> Result<TurnVerdict, Fault> {
     if let Some(fault) = journal.fault {
         return Err(fault);
     }
     Ok(match (execution.outcome, journal.accepted) {
-        (Ok(_), Some(accepted)) => Verdict::Recorded(accepted.position),
-        (Ok(_), None) => Verdict::Refused(Refusal::state("the message changes nothing")),
-        (Err(refusal), _) => Verdict::Refused(refusal),
+        (Ok(_), Some(accepted)) => TurnVerdict::Recorded(accepted.position),
+        (Ok(_), None) => TurnVerdict::Refused(Refusal::state("the message changes nothing")),
+        (Err(refusal), _) => TurnVerdict::Refused(refusal),
     })
 }

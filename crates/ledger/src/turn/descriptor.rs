@@ -1,8 +1,8 @@
 //! The turn of an advert: what an agent says that it can do.
 
 use super::contract::outcome_of;
-use crate::answer::Verdict;
-use crate::draft::{Draft, SubjectJournal};
+use crate::answer::TurnVerdict;
+use crate::draft::{BatchDraft, SubjectJournal};
 use crate::quota;
 use crate::submission::{Submission, not_open};
 use crate::world::{Fault, World};
@@ -43,17 +43,17 @@ impl Surroundings {
 
 /// Decides an advert of that agent.
 pub(super) fn advertise(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     message: &Submission,
     facts: &Facts,
     agent: Did,
     now: TimestampMs,
-) -> Result<Verdict, Fault> {
+) -> Result<TurnVerdict, Fault> {
     if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
-        return Ok(Verdict::Refused(limit));
+        return Ok(TurnVerdict::Refused(limit));
     }
     let Some(surroundings) = Surroundings::of(draft.world()) else {
-        return Ok(Verdict::Refused(not_open()));
+        return Ok(TurnVerdict::Refused(not_open()));
     };
     let input = Input {
         envelope: &message.header,

@@ -2,8 +2,8 @@
 
 use super::contract::outcome_of;
 use crate::agent::{self, Agent};
-use crate::answer::Verdict;
-use crate::draft::{Draft, SubjectJournal};
+use crate::answer::TurnVerdict;
+use crate::draft::{BatchDraft, SubjectJournal};
 use crate::quota;
 use crate::submission::{Submission, not_open};
 use crate::watch;
@@ -17,7 +17,7 @@ use x811_protocol::id::RoundId;
 use x811_protocol::kernel::execute;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::refusal::Refusal;
-use x811_protocol::round::{self, Context, Input, Round, Seed, Standing, State};
+use x811_protocol::round::{self, Context, Input, Round, Seed, State, VoterStanding};
 use x811_protocol::time::TimestampMs;
 
 /// The capability whose registration says that an agent takes part in rounds.
@@ -37,12 +37,12 @@ pub(crate) struct Surroundings {
 /// Agents that a message names, and all rounds.
 #[derive(Default)]
 struct Around {
-    standings: BTreeMap<Did, Standing>,
+    standings: BTreeMap<Did, VoterStanding>,
     rounds: OrdMap<RoundId, Arc<Live<State>>>,
 }
 
 impl round::Surroundings for Around {
-    fn standing(&self, agent: Did) -> Standing {
+    fn standing(&self, agent: Did) -> VoterStanding {
         self.standings.get(&agent).copied().unwrap_or_default()
     }
 
@@ -66,10 +66,10 @@ fn seen(world: &World, facts: &ConsensusFacts) -> Option<(Option<u64>, bool)> {
 }
 
 /// What an agent is to the ledger at `now`.
-fn standing(world: &World, did: Did, agent: &Agent, now: TimestampMs) -> Standing {
-    Standing {
+fn standing(world: &World, did: Did, agent: &Agent, now: TimestampMs) -> VoterStanding {
+    VoterStanding {
         age_ms: now.since(agent.registered_at_ms),
-        is_active: agent.standing(now) == agent::Standing::Active,
+        is_active: agent.standing(now) == agent::AgentStanding::Active,
         is_excluded: world.is_excluded_from_rounds(did, now),
         takes_part: agent.capabilities.iter().any(|name| name == CAPABILITY),
         trust_hundredths: u64::from(world.trust(did).score_hundredths()),
@@ -153,26 +153,26 @@ impl Surroundings {
 
 /// Decides a message about that round.
 pub(super) fn take_part(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     message: &Submission,
     facts: &Facts,
     id: RoundId,
     now: TimestampMs,
-) -> Result<Verdict, Fault> {
+) -> Result<TurnVerdict, Fault> {
     let header = &message.header;
     if let Err(limit) = quota::message(draft.world(), header, facts, now) {
-        return Ok(Verdict::Refused(limit));
+        return Ok(TurnVerdict::Refused(limit));
     }
     for named in facts.names() {
         watch::lapse_one(draft, named, now)?;
     }
     let Facts::Consensus(facts) = facts else {
-        return Ok(Verdict::Refused(Refusal::state(
+        return Ok(TurnVerdict::Refused(Refusal::state(
             "it is no message of a round: name the round in one that is",
         )));
     };
     let Some(surroundings) = Surroundings::of(draft.world(), header.from, facts, now) else {
-        return Ok(Verdict::Refused(not_open()));
+        return Ok(TurnVerdict::Refused(not_open()));
     };
     let input = Input {
         envelope: header,
@@ -184,9 +184,11 @@ pub(super) fn take_part(
         let first = draft.world().round(id);
         let first = first.and_then(|live| round::first_of(&live.state, header.from, facts));
         if let Some(position) = first {
-            return Ok(Verdict::Repeats(position));
+            return Ok(TurnVerdict::Repeats(position));
         }
-        return Ok(Verdict::Refused(Refusal::state("you have said so already")));
+        return Ok(TurnVerdict::Refused(Refusal::state(
+            "you have said so already",
+        )));
     }
     outcome_of(journal, execution)
 }

@@ -2,9 +2,9 @@
 
 use super::Lookups;
 use super::contract::outcome_of;
-use crate::agent::Standing;
-use crate::answer::Verdict;
-use crate::draft::{Draft, SubjectJournal};
+use crate::agent::AgentStanding;
+use crate::answer::TurnVerdict;
+use crate::draft::{BatchDraft, SubjectJournal};
 use crate::quota;
 use crate::schemas;
 use crate::submission::{Submission, not_open};
@@ -59,7 +59,8 @@ impl Surroundings {
             .then(|| quota::sessions(world, from, to, is_renewal).err())
             .flatten();
         Some(Surroundings {
-            recipient_is_active: recipient.is_some_and(|a| a.standing(now) == Standing::Active),
+            recipient_is_active: recipient
+                .is_some_and(|a| a.standing(now) == AgentStanding::Active),
             excluded: [from, to]
                 .into_iter()
                 .find(|did| world.is_excluded(*did, now)),
@@ -121,30 +122,30 @@ impl Surroundings {
 
 /// Decides a message about that session.
 pub(super) fn negotiate(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     message: &Submission,
     facts: &Facts,
     id: SessionId,
     lookups: &Lookups,
     now: TimestampMs,
-) -> Result<Verdict, Fault> {
+) -> Result<TurnVerdict, Fault> {
     let header = &message.header;
     if let Err(limit) = quota::message(draft.world(), header, facts, now) {
-        return Ok(Verdict::Refused(limit));
+        return Ok(TurnVerdict::Refused(limit));
     }
     for named in facts.names() {
         watch::lapse_one(draft, named, now)?;
     }
     let surroundings = Surroundings::of(draft.world(), header.from, header.to, facts, now);
     let Some(surroundings) = surroundings else {
-        return Ok(Verdict::Refused(not_open()));
+        return Ok(TurnVerdict::Refused(not_open()));
     };
     let surroundings = match surroundings.schema_due(facts) {
         None => surroundings,
         Some(hash) => match lookups.schemas.get(hash) {
             Some(schema) => surroundings.with_unfit(schemas::unfit(schema, &message.body)),
             // Published a moment ago: it is not in the store yet.
-            None => return Ok(Verdict::Refused(just_published())),
+            None => return Ok(TurnVerdict::Refused(just_published())),
         },
     };
     let input = Input {
@@ -167,14 +168,14 @@ fn just_published() -> Refusal {
 
 /// Decides a revocation of that agreement.
 pub(super) fn revoke(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     message: &Submission,
     facts: &Facts,
     id: AgreementId,
     now: TimestampMs,
-) -> Result<Verdict, Fault> {
+) -> Result<TurnVerdict, Fault> {
     if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
-        return Ok(Verdict::Refused(limit));
+        return Ok(TurnVerdict::Refused(limit));
     }
     let input = agreement::Input {
         envelope: &message.header,

@@ -57,7 +57,7 @@ fn sealed(
 
 /// A ledger where agents 1 and 2 are registered.
 fn world() -> World {
-    let mut draft = Draft::on(&World::empty(), None);
+    let mut draft = BatchDraft::on(&World::empty(), None);
     let opened = LedgerOpened {
         log_id: did(9).uuid(),
         did: did(9),
@@ -127,24 +127,24 @@ pub(crate) fn lapsed() -> World {
     });
     let sealed = sealed(CoreType::Request, payload, 1, 2, 70);
     let message = receive(&sealed.json, &world, NOW).unwrap();
-    let mut draft = Draft::on(&world, None);
+    let mut draft = BatchDraft::on(&world, None);
     let verdict = take(&mut draft, &message, &Lookups::default(), NOW).unwrap();
-    assert!(matches!(verdict, Verdict::Recorded(_)), "{verdict:?}");
+    assert!(matches!(verdict, TurnVerdict::Recorded(_)), "{verdict:?}");
     let late = NOW.saturating_add_ms(Windows::AEEP.offer_ms + 1);
     crate::watch::lapse(&mut draft, 1, late).unwrap();
     draft.finish().unwrap().world
 }
 
-fn append(draft: &mut Draft, stream: &Stream, event: Event) {
+fn append(draft: &mut BatchDraft, stream: &Stream, event: Event) {
     draft.append(stream, event, None, NOW).unwrap();
 }
 
 /// What becomes of a message of agent 1 when `event` is recorded while it waits.
-fn overtaken_by(event: Option<Event>) -> (Draft, Verdict, Digest) {
+fn overtaken_by(event: Option<Event>) -> (BatchDraft, TurnVerdict, Digest) {
     let world = world();
     let sealed = envelope(1, 2, 50);
     let message = receive(&sealed.json, &world, NOW).unwrap();
-    let mut draft = Draft::on(&world, None);
+    let mut draft = BatchDraft::on(&world, None);
     if let Some(event) = event {
         append(&mut draft, &Stream::Agent(did(1)), event);
     }
@@ -155,7 +155,7 @@ fn overtaken_by(event: Option<Event>) -> (Draft, Verdict, Digest) {
 #[test]
 fn ae_092_a_message_signed_by_a_present_key_is_recorded() {
     let (draft, verdict, nonce_tag) = overtaken_by(None);
-    let Verdict::Recorded(position) = verdict else {
+    let TurnVerdict::Recorded(position) = verdict else {
         panic!("{verdict:?}");
     };
     let first = draft.world().first_answer(&nonce_tag);
@@ -182,7 +182,7 @@ fn ae_092_a_key_that_ended_while_the_message_waited_signs_nothing() {
     for event in events {
         let name = event.type_name();
         let (draft, verdict, nonce_tag) = overtaken_by(Some(event));
-        let Verdict::Refused(refusal) = verdict else {
+        let TurnVerdict::Refused(refusal) = verdict else {
             panic!("{name}: {verdict:?}");
         };
         assert_eq!(refusal.code, Code::SignatureInvalid, "{name}");

@@ -196,7 +196,7 @@ impl World {
                 Event::Settlement(SettlementEvent::Looked(looked)),
             ) => {
                 let watched = self.latest(*id).and_then(|live| live.state.watched());
-                if let Some(name) = watched.map(|(network, _)| network.to_owned()) {
+                if let Some(name) = watched.map(|payment| payment.network.to_owned()) {
                     self.note_head(&name, looked.head);
                 }
             }

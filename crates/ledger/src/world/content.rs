@@ -5,8 +5,8 @@
 //! refusals counted by the running ledger alone.
 
 use super::{
-    FirstAnswer, Held, Live, Machines, OwedNotice, Roots, Sight, StoredFailed, Subjects, World,
-    for_each_machine,
+    FirstAnswer, HeldMachine, Live, Machines, OwedNotice, Roots, Sight, StoredFailed, Subjects,
+    World, for_each_machine,
 };
 use crate::agent::Agent;
 use crate::keyring::Keyring;
@@ -29,7 +29,7 @@ use x811_protocol::trust::TrustCounters;
 
 /// What a world is made of, in no particular order.
 #[derive(Debug)]
-pub(crate) struct Content {
+pub(crate) struct WorldContent {
     pub(crate) head: Head,
     pub(crate) frontier: Frontier,
     pub(crate) roots: Roots,
@@ -144,7 +144,7 @@ pub(crate) enum ContentError {
 
 impl World {
     /// Takes the world apart.
-    pub(crate) fn content(&self) -> Content {
+    pub(crate) fn content(&self) -> WorldContent {
         // Every member is named: a new one must be decided on.
         let World {
             head,
@@ -193,7 +193,7 @@ impl World {
             let known = positions.get(&Arc::as_ptr(parameters));
             known.copied().unwrap_or(u64::MAX)
         };
-        Content {
+        WorldContent {
             head: *head,
             frontier: frontier.clone(),
             roots: *roots,
@@ -216,7 +216,7 @@ impl World {
     }
 
     /// Puts a world together.
-    pub(crate) fn from_content(content: Content) -> Result<World, ContentError> {
+    pub(crate) fn from_content(content: WorldContent) -> Result<World, ContentError> {
         if content.frontier.size() != content.head.size {
             return Err(ContentError::TreeSize {
                 tree: content.frontier.size(),
@@ -259,7 +259,10 @@ impl World {
         Ok(world)
     }
 
-    fn put_all_back<M: Held>(&mut self, stored: Vec<StoredOf<M>>) -> Result<(), ContentError> {
+    fn put_all_back<M: HeldMachine>(
+        &mut self,
+        stored: Vec<StoredOf<M>>,
+    ) -> Result<(), ContentError> {
         for (id, position, live) in stored {
             let parameters = self.opened_under(M::subject(id), position)?;
             self.put_subject_back::<M>(id, parameters, Arc::unwrap_or_clone(live));

@@ -13,7 +13,7 @@ use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::RoundId;
 use x811_protocol::parameters::Edition;
 use x811_protocol::round::{
-    self, Board, Failed, InARow, Place, Reason, Relation, Round, Seed, Shown, State,
+    self, Board, Failed, InARow, Reason, Relation, Round, RoundPlace, Seed, Shown, State,
 };
 use x811_protocol::time::TimestampMs;
 
@@ -293,8 +293,8 @@ impl World {
 }
 
 impl Applying<'_> {
-    const fn round_place(&self) -> Place {
-        Place {
+    const fn round_place(&self) -> RoundPlace {
+        RoundPlace {
             hash: self.hash,
             position: self.position,
             recorded_at_ms: self.at,

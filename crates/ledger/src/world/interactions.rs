@@ -102,11 +102,12 @@ impl World {
 
     /// A settlement that begins while its network is blind begins with its clock stopped.
     fn pause_if_blind(&self, step: &Applying<'_>, live: &mut Live) {
-        let is_blind = |(network, _): &(&str, _)| {
+        let is_blind = |network: &&str| {
             let sight = self.networks.get(*network);
             sight.is_some_and(|sight| sight.blind_since.is_some())
         };
-        if let Some((network, _)) = live.state.watched().filter(is_blind) {
+        let network = live.state.watched().map(|payment| payment.network);
+        if let Some(network) = network.filter(is_blind) {
             live.state = live.state.clone().blinded(network, step.at);
         }
     }

@@ -43,7 +43,7 @@ impl<M: SubjectMachine> Default for Machines<M> {
 }
 
 /// A machine whose subjects a world holds.
-pub(crate) trait Held: SubjectMachine {
+pub(crate) trait HeldMachine: SubjectMachine {
     /// Those of that world.
     fn of(world: &World) -> &Machines<Self>
     where
@@ -85,7 +85,7 @@ macro_rules! subjects {
             $($held: Option<Ended<$machine>>,)+
         }
 
-        $(impl Held for $machine {
+        $(impl HeldMachine for $machine {
             fn of(world: &World) -> &Machines<$machine> {
                 &world.subjects.$held
             }
@@ -228,7 +228,7 @@ fn change_count<K: std::hash::Hash + Eq + Clone>(
 
 impl World {
     /// Takes a record of one of a machine's subjects in.
-    pub(super) fn apply_subject<M: Held>(
+    pub(super) fn apply_subject<M: HeldMachine>(
         &mut self,
         step: &Applying<'_>,
         id: M::Id,
@@ -267,7 +267,7 @@ impl World {
 
     /// To whom notices of a subject are addressed: its members, and of a round the ledger itself, which
     /// all members read (machines.md section 8).
-    fn notified<M: Held>(&self, id: M::Id, state: &M::State) -> Vec<Did> {
+    fn notified<M: HeldMachine>(&self, id: M::Id, state: &M::State) -> Vec<Did> {
         match M::subject(id) {
             Subject::Round(_) => self.identity.iter().map(|ledger| ledger.did).collect(),
             Subject::Interaction(_)
@@ -280,7 +280,7 @@ impl World {
     }
 
     /// Puts `live` in place of `before`, or drops it once it is over and nobody is owed anything.
-    pub(super) fn replace_subject<M: Held>(
+    pub(super) fn replace_subject<M: HeldMachine>(
         &mut self,
         id: M::Id,
         before: Option<&Live<M::State>>,
@@ -307,7 +307,7 @@ impl World {
     }
 
     /// Moves the windows that the ledger was away for; what waits for a signed moment is not looked at.
-    pub(super) fn move_windows<M: Held>(&mut self, gap_ms: u64, back_at: TimestampMs) {
+    pub(super) fn move_windows<M: HeldMachine>(&mut self, gap_ms: u64, back_at: TimestampMs) {
         let moved: Vec<(M::Id, M::State)> = M::of(self)
             .moving()
             .filter_map(|(id, live)| Some((*id, M::after_downtime(&live.state, gap_ms, back_at)?)))
@@ -321,7 +321,7 @@ impl World {
     }
 
     /// Puts a subject back that a snapshot holds; its parameters were found.
-    pub(super) fn put_subject_back<M: Held>(
+    pub(super) fn put_subject_back<M: HeldMachine>(
         &mut self,
         id: M::Id,
         parameters: Arc<Parameters>,

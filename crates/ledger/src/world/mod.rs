@@ -18,10 +18,10 @@ mod watches;
 mod written;
 
 pub use apply::Touched;
-pub(crate) use content::{Content, Sighted, StoredLive, StoredSubjects};
+pub(crate) use content::{Sighted, StoredLive, StoredSubjects, WorldContent};
 pub(crate) use contests::StoredFailed;
 pub use fault::Fault;
-pub(crate) use machines::{Held, Machines, Subjects, for_each_machine};
+pub(crate) use machines::{HeldMachine, Machines, Subjects, for_each_machine};
 pub(crate) use roots::{EVERY_RECORDS as STATE_ROOT_EVERY, Roots};
 
 use crate::agent::Agent;

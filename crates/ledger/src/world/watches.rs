@@ -7,7 +7,8 @@ use imbl::{OrdMap, OrdSet};
 use std::collections::BTreeSet;
 use x811_protocol::evm::{BlockHash, EvmAddress, TxHash};
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Declared, Schedule, Standing, State};
+use x811_protocol::interaction::State;
+use x811_protocol::settlement::{Declared, DeclaredStanding, Watched};
 use x811_protocol::time::TimestampMs;
 
 /// What is watched of one network. Several interactions may have declared the same transaction, so
@@ -50,8 +51,8 @@ impl World {
         };
         let due = watches.looks.iter().take_while(|(due, _)| *due <= head_at);
         let looked_for = due
-            .filter_map(|(_, id)| self.interactions.get(id)?.state.settlement())
-            .flat_map(|settlement| hashes(&settlement.declared));
+            .filter_map(|(_, id)| self.interactions.get(id)?.state.watched())
+            .flat_map(|payment| hashes(payment.declared));
         let gone = watches.gone.iter().map(|(tx_hash, _)| *tx_hash);
         looked_for.chain(gone).collect()
     }
@@ -76,18 +77,17 @@ impl World {
     pub fn takes_for_mined(&self, network: &str, tx_hash: TxHash) -> bool {
         let declarers = self.declarers_of(network, tx_hash);
         let watching = declarers.filter_map(|(_, id)| self.watching(*id)?.state.watched());
-        let mut declared = watching.flat_map(|(_, declared)| declared);
+        let mut declared = watching.flat_map(|payment| payment.declared);
         declared.any(|declared| {
-            declared.tx_hash == tx_hash && matches!(declared.standing, Standing::Seen(_))
+            declared.tx_hash == tx_hash && matches!(declared.standing, DeclaredStanding::Seen(_))
         })
     }
 
     /// Payers and payees of the payments that wait for a transaction.
     pub fn payment_accounts(&self, network: &str, tx_hash: TxHash) -> BTreeSet<EvmAddress> {
         let payments = self.declarers_of(network, tx_hash).filter_map(|(_, id)| {
-            let state = &self.interactions.get(id)?.state;
-            let declared = state.settlement()?.declared(tx_hash)?;
-            Some([declared.payer, state.offer()?.payee])
+            let watched = self.interactions.get(id)?.state.watched()?;
+            watched.accounts(tx_hash)
         });
         payments.flatten().collect()
     }
@@ -116,7 +116,8 @@ impl World {
         before: Option<&State>,
         after: Option<&State>,
     ) {
-        let (from, to) = (before.and_then(network), after.and_then(network));
+        let [before, after] = [before, after].map(|state| state.and_then(State::watched));
+        let [from, to] = [before, after].map(|payment| payment.map(|payment| payment.network));
         if from == to {
             self.change_watches(to, |watches| watches.replace(id, [before, after]));
         } else {
@@ -143,16 +144,21 @@ impl Watches {
     }
 
     /// Puts what is watched of the second state in the place of what is of the first.
-    fn replace(&mut self, id: InteractionId, states: [Option<&State>; 2]) {
-        let [before, after] = states.map(declared);
+    fn replace(&mut self, id: InteractionId, payments: [Option<Watched<'_>>; 2]) {
+        let [before, after] = payments.map(declared);
         if !before.clone().eq(after.clone()) {
             before.for_each(|(tx_hash, payment)| self.forget(tx_hash, (payment, id)));
             after.for_each(|(tx_hash, payment)| self.expect(tx_hash, (payment, id)));
         }
-        put_in_place(&mut self.undecided, id, states.map(undecided));
-        put_in_place(&mut self.gone, id, states.map(gone));
-        put_in_place(&mut self.looks, id, states.map(look_due));
-        put_in_place(&mut self.recorded, id, states.map(recorded_above));
+        let of = payments.map(Option::into_iter);
+        let undecided = of.clone().map(|it| it.flat_map(Watched::undecided));
+        put_in_place(&mut self.undecided, id, undecided);
+        let gone = of.clone().map(|it| it.flat_map(Watched::gone));
+        put_in_place(&mut self.gone, id, gone);
+        let looks = of.clone().map(|it| it.filter_map(Watched::look_due));
+        put_in_place(&mut self.looks, id, looks);
+        let recorded = of.map(|it| it.filter_map(Watched::recorded_above));
+        put_in_place(&mut self.recorded, id, recorded);
     }
 
     fn expect(&mut self, tx_hash: TxHash, declarer: (u64, InteractionId)) {
@@ -172,68 +178,12 @@ impl Watches {
     }
 }
 
-/// The network that anything of the state is watched on.
-fn network(state: &State) -> Option<&str> {
-    state.watched().map(|(network, _)| network)
-}
-
 fn hashes(declared: &[Declared]) -> impl Iterator<Item = TxHash> {
     declared.iter().map(|declared| declared.tx_hash)
 }
 
 /// Declared transactions, each with the position of the PAYMENT that declared it.
-fn declared(state: Option<&State>) -> impl Iterator<Item = (TxHash, u64)> + Clone {
-    let watched = state.and_then(State::watched).into_iter();
-    watched.flat_map(|(_, declared)| declared.iter().map(|d| (d.tx_hash, d.payment)))
-}
-
-fn undecided(state: Option<&State>) -> impl Iterator<Item = TxHash> + Clone {
-    let settlement = state.and_then(State::settlement).into_iter();
-    settlement.flat_map(|settlement| {
-        let is_recent = matches!(settlement.schedule, Schedule::Confirmation { .. });
-        let declared = settlement.declared.iter();
-        declared
-            .filter(move |declared| is_recent || declared.standing != Standing::Unseen)
-            .map(|declared| declared.tx_hash)
-    })
-}
-
-fn gone(state: Option<&State>) -> impl Iterator<Item = TxHash> + Clone {
-    let aftermath = state.and_then(State::aftermath).into_iter();
-    aftermath.flat_map(|(_, aftermath)| aftermath.gone())
-}
-
-/// When the next look is due, while the settlement's clock runs.
-fn look_due(state: Option<&State>) -> impl Iterator<Item = TimestampMs> + Clone {
-    let settlement = state.and_then(State::settlement);
-    let running = settlement.filter(|settlement| settlement.paused_since.is_none());
-    let due = running.and_then(|settlement| match settlement.schedule {
-        Schedule::Look { due, .. } => Some(due),
-        Schedule::Confirmation { .. } => None,
-    });
-    due.into_iter()
-}
-
-/// The head recorded at ACCEPT, while a transaction that may still pay or be bound as late was seen
-/// at its height or below.
-fn recorded_above(state: Option<&State>) -> impl Iterator<Item = (u64, BlockHash)> + Clone {
-    let head = state.and_then(|state| {
-        let (network, declared) = state.watched()?;
-        let (deal, aftermath) = if let State::Verified { deal, .. } = state {
-            (&**deal, None)
-        } else {
-            let (deal, aftermath) = state.aftermath()?;
-            (deal, Some(aftermath))
-        };
-        let mut heads = deal.acceptance.heads.iter();
-        let head = heads.find(|head| head.network == network)?;
-        let is_open =
-            |tx_hash| aftermath.is_none_or(|aftermath| aftermath.may_be_late(tx_hash));
-        let is_below = |declared: &Declared| {
-            matches!(declared.standing, Standing::Seen(block) if block.number <= head.number)
-        };
-        let is_asked = declared.iter().any(|it| is_below(it) && is_open(it.tx_hash));
-        is_asked.then_some((head.number, head.hash))
-    });
-    head.into_iter()
+fn declared(watched: Option<Watched<'_>>) -> impl Iterator<Item = (TxHash, u64)> + Clone {
+    let watched = watched.into_iter();
+    watched.flat_map(|it| it.declared.iter().map(|it| (it.tx_hash, it.payment)))
 }

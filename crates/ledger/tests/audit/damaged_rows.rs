@@ -1,7 +1,7 @@
 //! Rows for readers that lost or changed a value: nothing that rests on them is issued. Whoever holds
 //! no key gains by a disk that hides the record that took a payment back.
 
-use x811_eventlog::tile::{Content, Tile};
+use x811_eventlog::tile::{Tile, TileContent};
 use x811_eventlog::{Checkpoint, Hash, root_of};
 use x811_ledger::memory::Rows;
 use x811_ledger::port::ReadModel as _;
@@ -118,7 +118,7 @@ async fn rest_7_a_tile_with_another_hash_is_not_served() {
 /// Whether the first tile of records is held to the checkpoint, as far as it is `width` wide.
 async fn is_held(ledgerbox: &Ledgerbox, checkpoint: &Checkpoint, width: u64) -> bool {
     let rows = &*ledgerbox.rows;
-    let tile = Tile::at(Content::Hashes(0), 0, width).unwrap();
+    let tile = Tile::at(TileContent::Hashes(0), 0, width).unwrap();
     let stored = rows.hash_tile(0, 0).await.unwrap().unwrap().to_bytes();
     let bytes = &stored[..usize::from(tile.width) * 32];
     let tile = x811_eventlog::HashTile::from_bytes(tile, bytes).unwrap();

@@ -6,7 +6,9 @@ use x811_eventlog::note::{CosignerKey, Note};
 use x811_eventlog::{Checkpoint, Hash, Multiproof, Policy, Record, root_of};
 use x811_ledger::audit::{Cause, Options, Report, Verdict as Proven, audit_export};
 use x811_ledger::export::StreamEnd;
-use x811_ledger::receipt::{Checked, Receipt, ReceiptError, Verdict, verify, verify_refreshed};
+use x811_ledger::receipt::{
+    Checked, ClaimVerdict, Receipt, ReceiptError, verify, verify_refreshed,
+};
 use x811_ledger::receipt::{verify_compact, verify_compact_refreshed};
 use x811_ledger::refresh::Refresh;
 use x811_ledger::standing::Standing;
@@ -55,7 +57,7 @@ fn holds(checked: &Checked) -> bool {
     checked.paid.is_some() && checked.trusted && !checked.open_ended
 }
 
-fn verdict(checked: &Checked, about: &str) -> Verdict {
+fn verdict(checked: &Checked, about: &str) -> ClaimVerdict {
     let step = checked.steps.iter().find(|step| step.about == about);
     step.unwrap().verdict
 }
@@ -64,7 +66,7 @@ fn broken(checked: &Checked) -> (&'static str, &str) {
     let last = checked.steps.last().unwrap();
     assert_eq!(
         (last.verdict, checked.paid.is_none()),
-        (Verdict::Broken, true),
+        (ClaimVerdict::Broken, true),
         "{last:?}"
     );
     (last.about, &last.sentence)
@@ -103,14 +105,14 @@ async fn lc_8_a_receipt_is_issued_by_the_key_in_force_and_paid_as_of_its_checkpo
     let checked = verify(&receipt, Some(&policy));
     assert!(holds(&checked), "{checked:?}");
     for about in ["checkpoint", "issuer", "standing"] {
-        assert_eq!(verdict(&checked, about), Verdict::Proven, "{about}");
+        assert_eq!(verdict(&checked, about), ClaimVerdict::Proven, "{about}");
     }
     let as_of = checked.standing.unwrap();
     let size = ledgerbox.records().await.len() as u64;
     assert_eq!((as_of.standing, as_of.record), (Standing::Paid, size - 1));
     let alone = verify(&receipt, None);
-    assert_eq!(verdict(&alone, "issuer"), Verdict::Asserted);
-    assert_eq!(verdict(&alone, "standing"), Verdict::Asserted);
+    assert_eq!(verdict(&alone, "issuer"), ClaimVerdict::Asserted);
+    assert_eq!(verdict(&alone, "standing"), ClaimVerdict::Asserted);
     let read = Receipt::from_bytes(&receipt.to_bytes()).unwrap();
     assert_eq!(read, receipt);
 }
@@ -134,8 +136,8 @@ async fn lc_8_an_old_receipt_seed_makes_no_receipt_that_holds() {
     let checked = verify(&first, Some(&policy));
     assert!(checked.paid.is_some() && checked.open_ended, "{checked:?}");
     assert!(!holds(&checked));
-    assert_eq!(verdict(&checked, "issuer"), Verdict::Asserted);
-    assert_eq!(verdict(&checked, "standing"), Verdict::Asserted);
+    assert_eq!(verdict(&checked, "issuer"), ClaimVerdict::Asserted);
+    assert_eq!(verdict(&checked, "standing"), ClaimVerdict::Asserted);
     assert_eq!(checked.standing, None);
 
     let (about, why) = broken_of(&cut.clone().sign(&old), &policy);
@@ -371,7 +373,7 @@ async fn lc_8_papers_from_before_a_rotation_hold_after_refresh_and_by_quorum() {
     // Nobody can tell without asking the ledger.
     let checked = verify(&whole, Some(&policy));
     assert_eq!((checked.trusted, checked.paid.is_some()), (false, true));
-    assert_eq!(verdict(&checked, "checkpoint"), Verdict::Asserted);
+    assert_eq!(verdict(&checked, "checkpoint"), ClaimVerdict::Asserted);
     let checked = verify_compact(&compact, Some(&policy));
     assert_eq!((checked.trusted, checked.paid.is_some()), (false, true));
     let report = judged(&paper, &policy, None);
@@ -382,9 +384,13 @@ async fn lc_8_papers_from_before_a_rotation_hold_after_refresh_and_by_quorum() {
     let refresh = refreshed(&ledgerbox, size).await;
     let checked = verify_refreshed(&whole, Some(&policy), Some(&refresh));
     assert!(holds(&checked), "{checked:?}");
-    assert_eq!(verdict(&checked, "checkpoint"), Verdict::Proven);
+    assert_eq!(verdict(&checked, "checkpoint"), ClaimVerdict::Proven);
     let said = "an end is by the key that was replaced since";
-    assert_eq!(verdict(&checked, "standing"), Verdict::Asserted, "{said}");
+    assert_eq!(
+        verdict(&checked, "standing"),
+        ClaimVerdict::Asserted,
+        "{said}"
+    );
     let checked = verify_compact_refreshed(&compact, Some(&policy), Some(&refresh));
     assert!(holds(&checked), "{checked:?}");
     let report = judged(&paper, &policy, Some(&refresh));

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use x811_ledger::audit::Cause;
-use x811_protocol::interaction::level::STAND_IN_BLOCKS;
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 
 use crate::base::Base;
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};

@@ -15,7 +15,7 @@ use x811_protocol::facts::DisputeCode;
 use x811_protocol::interaction::StateName;
 use x811_protocol::kernel::Recorded;
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::settlement_view::{Live, Paid, SettlementView, Standing};
+use x811_protocol::settlement_view::{Live, MoneyStanding, ProviderPaid, SettlementView};
 use x811_protocol::time::TimestampMs;
 
 use crate::base::{BASE, Base, tx};
@@ -83,11 +83,14 @@ fn totals(views: &[(Did, SettlementView)]) -> BTreeMap<Did, (u64, u64, u64, u128
     for (provider, view) in views {
         let total: &mut (u64, u64, u64, u128, u128) = totals.entry(*provider).or_default();
         match view.paid {
-            Paid::Yes => total.0 += 1,
-            Paid::NotYet => total.1 += 1,
-            Paid::No => total.2 += 1,
+            ProviderPaid::Yes => total.0 += 1,
+            ProviderPaid::NotYet => total.1 += 1,
+            ProviderPaid::No => total.2 += 1,
         }
-        let is_due = !matches!(view.standing, Standing::NotDue | Standing::Closed { .. });
+        let is_due = !matches!(
+            view.standing,
+            MoneyStanding::NotDue | MoneyStanding::Closed { .. }
+        );
         total.3 += view.due_micro_usdc.filter(|_| is_due).map_or(0, micro);
         total.4 += micro(view.paid_micro_usdc);
     }
@@ -152,7 +155,7 @@ async fn lc_9_the_totals_are_those_of_the_providers_view_late_payments_included(
     // Booked once it was over: not left out.
     let late = u128::from(TOTAL_MICRO_USDC - 1);
     let came = (disputed.paid_micro_usdc, disputed.late_micro_usdc);
-    assert_eq!((came, disputed.paid), ((late, late), Paid::No));
+    assert_eq!((came, disputed.paid), ((late, late), ProviderPaid::No));
     assert_eq!(listing.total.late_micro_usdc, late);
     assert_eq!(paid.network.as_deref(), Some(BASE));
 
@@ -163,7 +166,7 @@ async fn lc_9_the_totals_are_those_of_the_providers_view_late_payments_included(
     let gone = agrees(&ledgerbox).await;
     let total = u128::from(TOTAL_MICRO_USDC);
     assert_eq!(gone.total.reversed_micro_usdc, total);
-    assert_eq!(gone.interactions[0].paid, Paid::No);
+    assert_eq!(gone.interactions[0].paid, ProviderPaid::No);
     assert!(gone.payments[0].is_reversed);
     let payer = payer_of_first(&ledgerbox).await;
     let block = Base::head_number(ledgerbox.now()) + 1;
@@ -175,7 +178,7 @@ async fn lc_9_the_totals_are_those_of_the_providers_view_late_payments_included(
     ledgerbox.sweep().await;
     let back = agrees(&ledgerbox).await;
     assert_eq!(back.total.reversed_micro_usdc, 0);
-    assert_eq!(back.interactions[0].paid, Paid::Yes);
+    assert_eq!(back.interactions[0].paid, ProviderPaid::Yes);
     assert_eq!(back.payments[0].level, Level::Final);
 }
 
@@ -198,7 +201,7 @@ async fn lc_9_every_way_to_end_is_listed_as_its_provider_sees_it() {
     assert!(states.len() >= 3, "{states:?}");
     let is_closed = |one: &&ListedInteraction| one.state == StateName::Expired;
     let closed = listing.interactions.iter().find(is_closed).unwrap();
-    assert!(closed.code.is_some() && closed.paid == Paid::No);
+    assert!(closed.code.is_some() && closed.paid == ProviderPaid::No);
 }
 
 #[tokio::test]

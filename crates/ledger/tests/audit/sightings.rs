@@ -3,8 +3,8 @@
 
 use x811_ledger::audit::{Options, RecordedSighting, Report, Sighting, audit_export};
 use x811_protocol::event::{Event, PayerBinding, SettlementEvent};
-use x811_protocol::interaction::Since;
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::settlement::Since;
 
 use crate::base::{Base, PAYEE, TOKEN, tx};
 use crate::deal::{Deal, TOTAL_MICRO_USDC, Until};

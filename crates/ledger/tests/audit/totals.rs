@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use x811_eventlog::Record;
-use x811_ledger::audit::{Paid, Report};
+use x811_ledger::audit::{PaidSums, Report};
 use x811_ledger::settlement_view::{Surroundings, settlement_view};
 use x811_protocol::event::{Event, Level};
 use x811_protocol::id::InteractionId;
@@ -41,7 +41,7 @@ async fn provider_paid(ledgerbox: &Ledgerbox) -> u128 {
         .sum()
 }
 
-async fn report(ledgerbox: &Ledgerbox) -> (Report, Paid) {
+async fn report(ledgerbox: &Ledgerbox) -> (Report, PaidSums) {
     let report = audit(&exported(ledgerbox).await);
     assert_eq!(found(&report), []);
     let paid = report.paid[BASE].clone();
@@ -60,7 +60,7 @@ async fn lc_9_late_payments_count_as_provider_paid_counts_them() {
     let ledgerbox = settled_and_disputed().await;
     let (report, paid) = report(&ledgerbox).await;
     let total = u128::from(TOTAL_MICRO_USDC);
-    let expected = Paid {
+    let expected = PaidSums {
         interactions: 1,
         total_micro_usdc: 2 * total - 1,
         fee_micro_usdc: 25_000,

@@ -1,7 +1,7 @@
 //! A receipt names the contract that opened the interaction (contract.md): its REQUEST is in the file.
 
 use serde_json::{Value, json};
-use x811_ledger::receipt::{Receipt, Verdict};
+use x811_ledger::receipt::{ClaimVerdict, Receipt};
 use x811_protocol::id::ContractId;
 use x811_protocol::parameters::Contracts;
 
@@ -71,7 +71,7 @@ async fn xn_9_a_receipt_names_the_contract_that_opened_the_interaction() {
     assert_eq!(contract(&paper, &paper.receipt), Some(id));
     let checked = paper.holds(&paper.receipt);
     let step = checked.steps.iter().find(|step| step.about == "contract");
-    assert_eq!(step.unwrap().verdict, Verdict::Proven);
+    assert_eq!(step.unwrap().verdict, ClaimVerdict::Proven);
     // Without it the receipt is one of the same payment, and says nothing of a contract.
     let without = paper.forged(|receipt| drop(receipt.envelopes.remove(0)));
     assert_eq!(contract(&paper, &without), None);

@@ -1,7 +1,7 @@
 //! Every honest way to pay gives a receipt that holds (ledger-contract.md sections 4 and 5).
 
 use serde_json::{Value, json};
-use x811_ledger::receipt::{Verdict, verify_compact};
+use x811_ledger::receipt::{ClaimVerdict, verify_compact};
 use x811_protocol::authorization::payment_nonce;
 use x811_protocol::digest::Digest;
 use x811_protocol::money::MicroUsdc;
@@ -118,7 +118,7 @@ async fn lc_5_every_honest_way_to_pay_gives_a_receipt_that_holds() {
         let checked = paper.holds(&paper.receipt);
         let elsewhere = checked.steps.iter().find(|step| step.about == "elsewhere");
         let verdict = elsewhere.map(|step| step.verdict);
-        assert_eq!(verdict, is_plain.then_some(Verdict::NotChecked));
+        assert_eq!(verdict, is_plain.then_some(ClaimVerdict::NotChecked));
         let compact = verify_compact(&paper.compact, Some(&paper.policy));
         assert!(compact.paid.is_some(), "{:?}", compact.steps.last());
     }

@@ -2,7 +2,7 @@
 
 use x811_eventlog::Policy;
 use x811_eventlog::note::NoteKey;
-use x811_ledger::receipt::{CompactReceipt, Verdict, verify, verify_compact};
+use x811_ledger::receipt::{ClaimVerdict, CompactReceipt, verify, verify_compact};
 use x811_protocol::key::SecretKey;
 
 use crate::paper::{Paper, paid};
@@ -38,9 +38,9 @@ async fn lc_8_a_compact_receipt_is_issued_by_whom_its_keys_statement_names() {
             let paid = checked.paid.unwrap();
             assert_eq!((paid.ledger, paid.terms), (None, None));
             let issuer = checked.steps.iter().find(|step| step.about == "issuer");
-            assert_eq!(issuer.unwrap().verdict, Verdict::NotChecked);
+            assert_eq!(issuer.unwrap().verdict, ClaimVerdict::NotChecked);
             let record = checked.steps.iter().find(|step| step.about == "record");
-            let is_proven = record.unwrap().verdict == Verdict::Proven;
+            let is_proven = record.unwrap().verdict == ClaimVerdict::Proven;
             assert_eq!(is_proven, trust.is_some());
         }
     }
@@ -75,7 +75,10 @@ async fn lc_8_a_receipt_sends_nobody_elsewhere_to_ask() {
     bad.ask = "/api/v1/interactions/other/settlement".to_owned();
     let checked = paper.verify(&bad.sign(&paper.receipt_key));
     let last = checked.steps.last().unwrap();
-    assert_eq!((last.about, last.verdict), ("reversal", Verdict::Broken));
+    assert_eq!(
+        (last.about, last.verdict),
+        ("reversal", ClaimVerdict::Broken)
+    );
     assert_eq!(checked.paid, None);
 }
 
@@ -94,7 +97,10 @@ async fn lc_9_the_key_of_another_ledger_names_the_one_in_the_file() {
     ] {
         assert_eq!(checked.paid, None);
         let last = checked.steps.last().unwrap();
-        assert_eq!((last.about, last.verdict), ("checkpoint", Verdict::Broken));
+        assert_eq!(
+            (last.about, last.verdict),
+            ("checkpoint", ClaimVerdict::Broken)
+        );
         assert!(last.sentence.contains(&own), "{}", last.sentence);
     }
 }

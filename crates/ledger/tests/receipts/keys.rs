@@ -2,7 +2,7 @@
 //! the records that gave them to it (ledger-contract.md sections 4 and 8).
 
 use serde_json::{Value, json};
-use x811_ledger::receipt::{Leaf, Receipt, Verdict};
+use x811_ledger::receipt::{ClaimVerdict, Leaf, Receipt};
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::key::{AgentKey, Profile, SecretKey};
@@ -83,7 +83,7 @@ fn said(paper: &Paper) -> String {
     let checked = paper.holds(&paper.receipt);
     let step = checked.steps.into_iter().find(|step| step.about == "keys");
     let step = step.unwrap();
-    assert_eq!(step.verdict, Verdict::Asserted);
+    assert_eq!(step.verdict, ClaimVerdict::Asserted);
     step.sentence
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use x811_eventlog::Checkpoint;
 use x811_ledger::entropy::Entropy as _;
-use x811_ledger::receipt::{Checked, CompactReceipt, Paid, Receipt, verify, verify_compact};
+use x811_ledger::receipt::{Checked, CompactReceipt, PaidPayment, Receipt, verify, verify_compact};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;
@@ -330,7 +330,7 @@ async fn lc_8_no_compact_receipt_that_was_changed_says_anything_else() {
         let paid = verify_compact(&paper.compact, Some(&policy)).paid;
         paid.unwrap()
     });
-    let honest: Vec<Paid> = honest.collect();
+    let honest: Vec<PaidPayment> = honest.collect();
     let mut wrapped = 0;
     for number in 0..count() {
         let Ok(receipt) = CompactReceipt::from_bytes(&forger.compact()) else {

@@ -2,7 +2,7 @@
 //! SDK's do (decision 0190): the REQUEST is in the file, and shows whose key it is.
 
 use serde_json::json;
-use x811_ledger::receipt::{Receipt, Verdict};
+use x811_ledger::receipt::{ClaimVerdict, Receipt};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
 use x811_protocol::id::EnvelopeId;
@@ -79,7 +79,10 @@ async fn sdk_a_receipt_without_the_request_of_that_key_is_broken() {
     bad.envelopes[0].body["payload"]["idempotency_key"] = json!("another");
     let checked = paper.verify(&bad.sign(&paper.receipt_key));
     let last = checked.steps.last().unwrap();
-    assert_eq!((last.about, last.verdict), ("messages", Verdict::Broken));
+    assert_eq!(
+        (last.about, last.verdict),
+        ("messages", ClaimVerdict::Broken)
+    );
 }
 
 /// What the leniency takes, a receipt takes only under it: the operator who issues one with parameters

@@ -9,7 +9,7 @@ use x811_ledger::export::LastRecord;
 use x811_ledger::keys_statement::KeysStatement;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::receipt::{
-    self, Checked, CompactReceipt, Issuer, Leaf, Receipt, ReceiptError, Verdict, verify,
+    self, Checked, ClaimVerdict, CompactReceipt, Issuer, Leaf, Receipt, ReceiptError, verify,
 };
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::InteractionId;
@@ -181,7 +181,7 @@ impl Paper {
     pub(crate) fn breaks(&self, change: impl FnOnce(&mut Receipt)) -> (&'static str, String) {
         let checked = self.verify(&self.forged(change));
         let last = checked.steps.last().unwrap();
-        assert_eq!(last.verdict, Verdict::Broken, "{last:?}");
+        assert_eq!(last.verdict, ClaimVerdict::Broken, "{last:?}");
         assert_eq!(checked.paid, None);
         (last.about, last.sentence.clone())
     }

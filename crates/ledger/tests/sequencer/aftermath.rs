@@ -9,7 +9,7 @@ use x811_ledger::port::LedgerStore;
 use x811_protocol::code::Code;
 use x811_protocol::event::{Event, SettlementEvent};
 use x811_protocol::evm::ChainId;
-use x811_protocol::interaction::level::STAND_IN_BLOCKS;
+use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 use x811_protocol::time::TimestampMs;
 
 /// Long enough for a transaction of the next block to be confirmed.

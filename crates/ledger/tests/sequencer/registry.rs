@@ -4,7 +4,7 @@
 use crate::ledgerbox::{Ledgerbox, TASK};
 use crate::party::{Account, Party};
 use serde_json::{Value, json};
-use x811_ledger::agent::{Standing, Status};
+use x811_ledger::agent::{AgentStanding, Status};
 use x811_protocol::code::Code;
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::SealedEnvelope;
@@ -256,19 +256,19 @@ async fn ax_030_registry_operations_answer_by_the_standing() {
             [yes, no(D1001), no(D1001), no(D1001), no(D1001), no(D1001)],
         ),
         (
-            Some(Standing::Active),
+            Some(AgentStanding::Active),
             [no(D1005), yes, yes, yes, no(D4001), yes],
         ),
         (
-            Some(Standing::Expired),
+            Some(AgentStanding::Expired),
             [no(D1005), yes, no(D2003), no(D2003), no(D2003), yes],
         ),
         (
-            Some(Standing::Deactivated),
+            Some(AgentStanding::Deactivated),
             [no(D1005), no(D1003), no(D1003), no(D1003), yes, yes],
         ),
         (
-            Some(Standing::Revoked),
+            Some(AgentStanding::Revoked),
             [
                 no(D1005),
                 no(D1002),
@@ -306,22 +306,22 @@ async fn ax_030_registry_operations_answer_by_the_standing() {
 }
 
 /// A new party of that standing; `None` for one that has not registered.
-async fn stood(ledgerbox: &Ledgerbox, standing: Option<Standing>) -> Party {
+async fn stood(ledgerbox: &Ledgerbox, standing: Option<AgentStanding>) -> Party {
     let party = match standing {
         None => return ledgerbox.party(),
         Some(_) => ledgerbox.provider().await,
     };
     let verb = match standing {
-        Some(Standing::Deactivated) => "deactivate",
-        Some(Standing::Revoked) => "revoke",
-        Some(Standing::Expired) => {
+        Some(AgentStanding::Deactivated) => "deactivate",
+        Some(AgentStanding::Revoked) => "revoke",
+        Some(AgentStanding::Expired) => {
             let soon = ledgerbox.now().saturating_add_ms(1_000);
             let expiring = update(ledgerbox, &party, &[], Some(soon));
             ledgerbox.accept(&expiring).await;
             ledgerbox.advance_ms(1_001).await;
             return party;
         }
-        Some(Standing::Active) | None => return party,
+        Some(AgentStanding::Active) | None => return party,
     };
     ledgerbox
         .accept(&ask(ledgerbox, &party, verb, json!({})))

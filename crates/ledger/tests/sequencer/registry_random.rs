@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use x811_ledger::agent::{Agent, Standing, Status};
+use x811_ledger::agent::{Agent, AgentStanding, Status};
 use x811_protocol::did::Did;
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::SealedEnvelope;
@@ -154,9 +154,9 @@ impl Story {
             (Some(before), _) if is_accepted => {
                 assert!(before.key(&party.key.public()).is_some(), "{context}");
                 let standing = before.standing(now);
-                assert_ne!(standing, Standing::Revoked, "{context}");
+                assert_ne!(standing, AgentStanding::Revoked, "{context}");
                 if matches!(message, Message::Greet) {
-                    assert_eq!(standing, Standing::Active, "{context}");
+                    assert_eq!(standing, AgentStanding::Active, "{context}");
                 }
             }
             (None, Some(_)) => assert!(is_accepted, "{context}"),

@@ -8,7 +8,8 @@ use x811_ledger::world::{Live, World};
 use x811_protocol::event::Event;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Declared, Schedule, Standing};
+use x811_protocol::interaction::Schedule;
+use x811_protocol::settlement::{Declared, DeclaredStanding};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
@@ -16,7 +17,7 @@ use x811_protocol::time::TimestampMs;
 pub(crate) fn assert_watches(world: &World, events: &[(Record, Event)]) {
     let held = held(world, events);
     let declared = |live: &Live| match live.state.watched() {
-        Some((BASE, declared)) => hashes(declared),
+        Some(payment) if payment.network == BASE => hashes(payment.declared),
         Some(_) | None => BTreeSet::new(),
     };
     let watched: BTreeSet<TxHash> = held.iter().flat_map(|(_, live)| declared(live)).collect();
@@ -67,7 +68,7 @@ fn undecided(live: &Live) -> BTreeSet<TxHash> {
     };
     let mut declared = settlement.declared.clone();
     if let Schedule::Look { .. } = settlement.schedule {
-        declared.retain(|declared| declared.standing != Standing::Unseen);
+        declared.retain(|declared| declared.standing != DeclaredStanding::Unseen);
     }
     hashes(&declared)
 }
@@ -81,7 +82,7 @@ fn wanted(live: &Live, head_at: TimestampMs) -> BTreeSet<TxHash> {
     }
     let aftermath = live.state.aftermath();
     aftermath.map_or_else(BTreeSet::new, |(_, aftermath)| {
-        let is_gone = |it: &&Declared| matches!(it.standing, Standing::Gone(_));
+        let is_gone = |it: &&Declared| matches!(it.standing, DeclaredStanding::Gone(_));
         let gone = aftermath.declared.iter().filter(is_gone);
         gone.map(|declared| declared.tx_hash).collect()
     })

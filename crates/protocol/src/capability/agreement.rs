@@ -35,7 +35,7 @@ const MINUTE_MS: u64 = 60_000;
 /// How an agreement stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum AgreementStanding {
     /// It is in force.
     Active,
     /// One of the two revoked it.
@@ -44,13 +44,13 @@ pub enum Standing {
     Ended,
 }
 
-impl Standing {
+impl AgreementStanding {
     /// The word in rows.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Standing::Active => "active",
-            Standing::Revoked => "revoked",
-            Standing::Ended => "ended",
+            AgreementStanding::Active => "active",
+            AgreementStanding::Revoked => "revoked",
+            AgreementStanding::Ended => "ended",
         }
     }
 }
@@ -94,7 +94,7 @@ pub struct State {
     /// The session that made the revision.
     pub session: SessionId,
     /// How it stands.
-    pub standing: Standing,
+    pub standing: AgreementStanding,
     /// When the revision came into force.
     pub starts_at: TimestampMs,
     /// Hash of its terms.
@@ -211,8 +211,9 @@ pub fn derived(
     let Facts::Capability(CapabilityFacts::Revoke(revoke)) = facts else {
         return Err(Refusal::state("the message revokes nothing"));
     };
-    let active =
-        state.filter(|state| state.standing == Standing::Active && state.is_member(envelope.from));
+    let active = state.filter(|state| {
+        state.standing == AgreementStanding::Active && state.is_member(envelope.from)
+    });
     let active = active.ok_or_else(none_active)?;
     let other = if envelope.from == active.consumer {
         active.provider
@@ -259,7 +260,7 @@ impl Evolving<'_> {
             return Err(self.illegal("it does not name the terms before, or why it was made"));
         }
         if let Some(before) = &before {
-            let is_same = before.standing == Standing::Active
+            let is_same = before.standing == AgreementStanding::Active
                 && (before.consumer, before.provider) == (agreed.consumer, agreed.provider)
                 && (&before.capability, before.version) == (&agreed.capability, agreed.version);
             if !is_same {
@@ -294,7 +295,7 @@ impl Evolving<'_> {
             revision: agreed.revision,
             revisions,
             session: agreed.session,
-            standing: Standing::Active,
+            standing: AgreementStanding::Active,
             starts_at: agreed.starts_at_ms,
             terms_hash: agreed.terms_hash,
             version: agreed.version,
@@ -332,7 +333,7 @@ impl Evolving<'_> {
         }
         Ok(State {
             over: Some(self.recorded.position),
-            standing: Standing::Revoked,
+            standing: AgreementStanding::Revoked,
             ..state
         })
     }
@@ -350,7 +351,7 @@ impl Evolving<'_> {
         }
         Ok(State {
             over: Some(self.recorded.position),
-            standing: Standing::Ended,
+            standing: AgreementStanding::Ended,
             ..state
         })
     }
@@ -386,7 +387,7 @@ impl Machine for Agreement {
             (before, Event::Effect(Effect::Agreed(agreed))) => step.agreed(before, agreed),
             (None, _) => Err(step.illegal("an agreement begins with `agreed`")),
             (Some(state), Event::NoticeIssued(_)) => Ok(state),
-            (Some(state), _) if state.standing != Standing::Active => {
+            (Some(state), _) if state.standing != AgreementStanding::Active => {
                 Err(step.illegal("it is over"))
             }
             (Some(state), Event::Effect(Effect::Used(used))) => step.used(state, *used),
@@ -397,18 +398,18 @@ impl Machine for Agreement {
     }
 
     fn deadline(state: &State) -> Option<TimestampMs> {
-        (state.standing == Standing::Active).then(|| state.ends_at.saturating_sub_ms(1))
+        (state.standing == AgreementStanding::Active).then(|| state.ends_at.saturating_sub_ms(1))
     }
 
     fn expire(state: &State, _context: &(), _now: TimestampMs) -> Option<Event> {
-        (state.standing == Standing::Active).then_some(Event::Lapsed(Lapsed {
+        (state.standing == AgreementStanding::Active).then_some(Event::Lapsed(Lapsed {
             window: LapsedWindow::Agreement(AgreementWindow::Agreement),
             code: Code::AgreementEnded,
         }))
     }
 
     fn is_terminal(state: &State) -> bool {
-        state.standing != Standing::Active
+        state.standing != AgreementStanding::Active
     }
 }
 
@@ -428,7 +429,7 @@ impl SubjectMachine for Agreement {
     }
 
     fn open_between(state: &State) -> Option<(Did, Did)> {
-        (state.standing == Standing::Active).then_some((state.consumer, state.provider))
+        (state.standing == AgreementStanding::Active).then_some((state.consumer, state.provider))
     }
 
     fn told(_before: &State, event: &Event, _after: &State) -> Option<Told> {

@@ -4,7 +4,7 @@
 //! Ledger windows move with downtime; what a party signed never does. Settlement time is time
 //! neither down nor blind: it moves the confirmation window and the looks, not the payment window.
 
-use super::{Aftermath, Schedule, Settlement, Stage, State};
+use super::{Schedule, Settlement, Stage, State};
 use crate::time::TimestampMs;
 
 impl State {
@@ -81,15 +81,6 @@ impl State {
             aftermath.shift(at.since(since));
         }
         self
-    }
-}
-
-impl Aftermath {
-    fn shift(&mut self, by_ms: u64) {
-        self.until = self.until.saturating_add_ms(by_ms);
-        if let Some(Some(watch)) = &mut self.late_watch {
-            watch.until = watch.until.saturating_add_ms(by_ms);
-        }
     }
 }
 

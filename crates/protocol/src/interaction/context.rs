@@ -12,6 +12,7 @@ use crate::id::EnvelopeId;
 use crate::observation::{NetworkHead, Sweep};
 use crate::parameters::Parameters;
 use crate::rules::Rules;
+use crate::settlement;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -74,4 +75,18 @@ pub struct Context<'a> {
     pub claimed: &'a BTreeSet<Claim>,
     /// Of the transactions the sweep shows, those that interactions not over yet wait for.
     pub awaited: &'a BTreeSet<TxHash>,
+}
+
+impl Context<'_> {
+    /// What is looked up for the interaction's payment.
+    pub(super) fn of_payments(&self) -> settlement::Context<'_> {
+        settlement::Context {
+            awaited: self.awaited,
+            claimed: self.claimed,
+            last_receipt: self.provider.last_receipt,
+            parameters: self.parameters,
+            receipts: self.provider.receipts,
+            rules: self.rules,
+        }
+    }
 }

@@ -1,14 +1,12 @@
 //! What a record makes of an interaction. A stored log is input: whatever `decide` could not have
 //! written is [`Illegal`], never a panic and never skipped.
 
-use super::aftermath::{Aftermath, PaidTransfer, Unpaid};
-use super::bound::{self, Bound};
 use super::message::offer_deadline;
 use super::settlement::FAILURES_TO_DISPUTE;
 use super::table;
 use super::{
-    Acceptance, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer, Opening, RecordRef,
-    Schedule, Settlement, Stage, Standing, State, StateName, WrittenOnce,
+    Acceptance, Closing, Deal, Delivery, Dispute, Offer, Opening, RecordRef, Schedule, Settlement,
+    Stage, State, StateName, Unpaid, WrittenOnce,
 };
 use crate::code::Code;
 use crate::event::{
@@ -20,6 +18,10 @@ use crate::facts::{Facts, OfferFacts, PaymentFacts, RequestFacts};
 use crate::id::InteractionId;
 use crate::kernel::{Illegal, Recorded};
 use crate::rules::Rules;
+use crate::settlement::{
+    Aftermath, Bound, Completion, Declared, DeclaredStanding, PaidTransfer, evolve_bound,
+    unless_over,
+};
 use crate::time::TimestampMs;
 use std::sync::Arc;
 
@@ -311,7 +313,7 @@ impl Step<'_> {
                     payer: payment.payer_address,
                     binding,
                     payment: record.position,
-                    standing: Standing::Unseen,
+                    standing: DeclaredStanding::Unseen,
                 });
             }
         }
@@ -375,7 +377,7 @@ impl Step<'_> {
         &self,
         watched: &mut Watched,
         tx_hash: TxHash,
-        standing: Standing,
+        standing: DeclaredStanding,
     ) -> Result<(), Illegal> {
         let declared = watched
             .settlement
@@ -383,7 +385,9 @@ impl Step<'_> {
             .iter_mut()
             .find(|d| d.tx_hash == tx_hash);
         let declared = declared.ok_or_else(|| self.illegal("the transaction is not declared"))?;
-        if matches!(declared.standing, Standing::Refuted(_)) || declared.standing == standing {
+        if matches!(declared.standing, DeclaredStanding::Refuted(_))
+            || declared.standing == standing
+        {
             return Err(self.illegal("the transaction already stands like that"));
         }
         declared.standing = standing;
@@ -391,12 +395,16 @@ impl Step<'_> {
     }
 
     fn seen(&self, mut watched: Watched, seen: &Seen) -> Result<State, Illegal> {
-        self.stand(&mut watched, seen.tx_hash, Standing::Seen(seen.block))?;
+        self.stand(
+            &mut watched,
+            seen.tx_hash,
+            DeclaredStanding::Seen(seen.block),
+        )?;
         Ok(watched.verified())
     }
 
     fn unseen(&self, mut watched: Watched, tx_hash: TxHash) -> Result<State, Illegal> {
-        self.stand(&mut watched, tx_hash, Standing::Unseen)?;
+        self.stand(&mut watched, tx_hash, DeclaredStanding::Unseen)?;
         Ok(watched.verified())
     }
 
@@ -407,7 +415,7 @@ impl Step<'_> {
         self.stand(
             &mut watched,
             refuted.tx_hash,
-            Standing::Refuted(refuted.evidence.block),
+            DeclaredStanding::Refuted(refuted.evidence.block),
         )?;
         watched.settlement.failures += 1;
         watched.settlement.last_failure = Some(refuted.code);
@@ -543,9 +551,9 @@ impl Step<'_> {
             aftermath: Some(mut aftermath),
         } = state
         {
-            bound::evolve_bound(Some(&mut completion), &mut aftermath, event)
+            evolve_bound(Some(&mut completion), &mut aftermath, event)
                 .map_err(|why| self.illegal(why))?;
-            let aftermath = bound::unless_over(&completion, aftermath);
+            let aftermath = unless_over(&completion, aftermath);
             return Ok(State::Completed {
                 deal,
                 opener,
@@ -555,7 +563,7 @@ impl Step<'_> {
         }
         let aftermath = state.aftermath_mut();
         let aftermath = aftermath.ok_or_else(|| self.illegal(nothing))?;
-        bound::evolve_bound(None, aftermath, event).map_err(|why| self.illegal(why))?;
+        evolve_bound(None, aftermath, event).map_err(|why| self.illegal(why))?;
         Ok(state)
     }
 }

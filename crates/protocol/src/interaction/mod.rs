@@ -6,52 +6,36 @@
 //! | `state` | what each state carries |
 //! | `message` | guards of the eight messages |
 //! | `settlement` | the schedule of looks and what a sweep means |
-//! | [`aftermath`] | what a sweep means once it is over |
-//! | [`bound`] | what becomes of transfers that paid, or came late |
-//! | `view` | declared transactions against one sweep |
+//! | `over` | what a sweep means once it is over |
 //! | `clock` | what downtime and blindness do to its clocks |
-//! | `fit` | which transfers can pay |
-//! | [`claim`] | which transfers pay |
-//! | `narrow` | the same where a record cannot name all it takes |
-//! | [`age`] | which blocks are older than the ACCEPT |
-//! | [`level`] | how sure a block is where no endpoint says |
 //! | `evolve` | what a record makes of the state |
 //! | `stored` | the state outside of memory |
 //! | `written` | what is written once, for all states that it is in |
 //!
+//! What its payment is held to, and what pays, is decided in [`crate::settlement`].
+//!
 //! Sources: AE-9…37, AE-98…105, AX-1…20, design.md section 7, ledger-contract.md section 5.
 
-pub mod aftermath;
-pub mod age;
-pub mod bound;
-pub mod claim;
 mod clock;
 mod context;
 mod evolve;
-mod fit;
-pub mod level;
 mod message;
-mod narrow;
 mod outline;
+mod over;
 mod settlement;
 mod state;
 mod stored;
 pub mod table;
-mod view;
 mod written;
 
 pub use crate::kernel::RecordRef;
-pub use aftermath::{Aftermath, PaidTransfer, Unpaid, late_of};
-pub use age::Since;
-pub use bound::LateWatch;
 pub use context::{Context, Input, ProviderView};
-pub use fit::Fit;
 pub use message::{derived, repeated_payment, state_after};
 pub use outline::Outline;
 pub use settlement::FAILURES_TO_DISPUTE;
 pub use state::{
-    Acceptance, Closing, Completion, Deal, Declared, Delivery, Dispute, Offer, OfferDeadline,
-    Opening, PaymentRecord, Schedule, Settlement, Stage, Standing, State, StateName,
+    Acceptance, Closing, Deal, Delivery, Dispute, Offer, OfferDeadline, Opening, PaymentRecord,
+    Schedule, Settlement, Stage, State, StateName, Unpaid,
 };
 pub use written::WrittenOnce;
 
@@ -81,7 +65,7 @@ impl Machine for Interaction {
             }
             Input::Sweep(sweep) => Ok(match state {
                 Some(state) if state.name().is_terminal() => {
-                    aftermath::observe(state, sweep, context, now)
+                    over::observe(state, sweep, context, now)
                 }
                 state => settlement::observe(state, sweep, context, now),
             }),

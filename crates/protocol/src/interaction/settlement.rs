@@ -6,18 +6,13 @@
 //!
 //! Source: design.md section 7, ledger-contract.md section 5, AE-104, AE-105.
 
-use super::age::Age;
-use super::claim::Candidate;
-use super::narrow::{Choice, Covered};
-use super::view::View;
-use super::{Context, Deal, Declared, Schedule, Settlement, Stage, Standing, State};
+use super::{Context, Deal, Schedule, Settlement, Stage, State};
 use crate::digest::Digest;
 use crate::event::{
-    Confirmed, Event, Finding, FindingStatus, Looked, Refuted, RefutedCause, Seen, SettlementEvent,
-    SettlementRecords, TransactionNamed,
+    Confirmed, Event, Finding, FindingStatus, Looked, Refuted, SettlementEvent, SettlementRecords,
 };
-use crate::money::MicroUsdc;
-use crate::observation::{MinedTransaction, Sweep, TransactionStatus};
+use crate::observation::{Sweep, TransactionStatus};
+use crate::settlement::{Choice, Covered, Declared, DeclaredStanding, View};
 use crate::time::TimestampMs;
 
 /// Failures at which an interaction is disputed (AE-105).
@@ -47,14 +42,15 @@ pub(super) fn observe(
         return Vec::new();
     }
     let view = View {
-        deal,
-        network,
+        bill: &deal.bill(network),
+        own: deal.nonces(context.ledger),
         declared: &settlement.declared,
         sweep,
-        context,
+        context: &context.of_payments(),
     };
     Watching {
         state,
+        deal,
         settlement,
         view,
         now,
@@ -82,6 +78,7 @@ pub(super) fn confirm_nothing_due(
 /// A payment being watched, against one sweep.
 struct Watching<'a> {
     state: &'a State,
+    deal: &'a Deal,
     settlement: &'a Settlement,
     view: View<'a>,
     now: TimestampMs,
@@ -89,10 +86,10 @@ struct Watching<'a> {
 
 impl Watching<'_> {
     fn events(&self) -> Vec<Event> {
-        let mut events = self.sightings();
+        let mut events = self.view.sightings();
         let covered = self.view.covered();
         if let Covered::By(choice) = &covered
-            && self.deep_enough_for_total(&choice.claims)
+            && self.view.are_sure_enough(&choice.claims)
         {
             events.push(self.confirmation(choice));
             return events;
@@ -102,7 +99,9 @@ impl Watching<'_> {
         let refutations = if is_covered {
             Vec::new()
         } else {
-            self.refutations()
+            let room = FAILURES_TO_DISPUTE.saturating_sub(self.settlement.failures);
+            let room = usize::try_from(room).unwrap_or(usize::MAX);
+            self.view.refutations().take(room).collect()
         };
         let failures = self.settlement.failures + refutations.len() as u64;
         let look = self.look(&refutations, is_covered);
@@ -118,135 +117,16 @@ impl Watching<'_> {
         events
     }
 
-    /// Declared transactions that are in a block where they were not before, or in none any more.
-    fn sightings(&self) -> Vec<Event> {
-        let declared = self.settlement.declared.iter();
-        declared
-            .filter_map(
-                |declared| match self.view.sweep.transactions.get(&declared.tx_hash)? {
-                    TransactionStatus::Mined(mined) => self.seen(declared, mined),
-                    TransactionStatus::NotFound => self.unseen(declared),
-                },
-            )
-            .collect()
-    }
-
-    fn seen(&self, declared: &Declared, mined: &MinedTransaction) -> Option<Event> {
-        let known = match declared.standing {
-            Standing::Unseen | Standing::Gone(_) => false,
-            Standing::Seen(block) => block == mined.block,
-            Standing::Refuted(_) => true,
-        };
-        (!known).then(|| {
-            Event::Settlement(SettlementEvent::Seen(Seen {
-                tx_hash: declared.tx_hash,
-                block: mined.block,
-                transfers: self.view.quoted(declared, mined, &[]),
-            }))
-        })
-    }
-
-    /// A head below the block only lags; one that reached it shows a reorganisation.
-    fn unseen(&self, declared: &Declared) -> Option<Event> {
-        let Standing::Seen(block) = declared.standing else {
-            return None;
-        };
-        (self.view.sweep.head.number >= block.number).then_some(Event::Settlement(
-            SettlementEvent::Unseen(TransactionNamed {
-                tx_hash: declared.tx_hash,
-            }),
-        ))
-    }
-
     fn confirmation(&self, choice: &Choice) -> Event {
         let chosen = &choice.claims;
-        let paid = chosen
-            .iter()
-            .map(|c| u128::from(c.amount.as_micro_usdc()))
-            .sum::<u128>();
-        let surplus = paid.saturating_sub(u128::from(self.view.deal.offer.total.as_micro_usdc()));
-        let surplus = u64::try_from(surplus)
-            .ok()
-            .and_then(|surplus| MicroUsdc::from_micro_usdc(surplus).ok())
-            .unwrap_or(MicroUsdc::MAX);
         Event::Settlement(SettlementEvent::Confirmed(Confirmed {
             evidence: self.view.evidence_of(chosen, choice.quoted.as_ref()),
             claims: self.view.claims(chosen),
-            surplus: (!surplus.is_zero()).then_some(surplus),
-            records: records(self.view.deal, self.settlement, self.state),
-            provider_seq: self.view.context.provider.receipts,
-            provider_prev: self.view.context.provider.last_receipt,
+            surplus: self.view.bill.surplus(chosen.iter().map(|it| it.amount)),
+            records: records(self.deal, self.settlement, self.state),
+            provider_seq: self.view.context.receipts,
+            provider_prev: self.view.context.last_receipt,
         }))
-    }
-
-    /// Definite failures of transactions not refuted before, as many as the counter still takes.
-    fn refutations(&self) -> Vec<Refuted> {
-        let room = FAILURES_TO_DISPUTE.saturating_sub(self.settlement.failures);
-        self.settlement
-            .declared
-            .iter()
-            .filter(|declared| !matches!(declared.standing, Standing::Refuted(_)))
-            .filter_map(|declared| {
-                let mined = self
-                    .view
-                    .mined(declared.tx_hash)
-                    .filter(|mined| self.view.is_deep(mined))?;
-                let cause = self.refutation(declared, mined)?;
-                Some(Refuted {
-                    tx_hash: declared.tx_hash,
-                    cause,
-                    reason: self.view.revert_reason(declared, mined),
-                    code: cause.code(),
-                    evidence: self.view.evidence(declared, mined, &[]),
-                })
-            })
-            .take(usize::try_from(room).unwrap_or(usize::MAX))
-            .collect()
-    }
-
-    fn refutation(&self, declared: &Declared, mined: &MinedTransaction) -> Option<RefutedCause> {
-        if !mined.succeeded {
-            return Some(RefutedCause::Reverted);
-        }
-        match self.view.age_of(declared, mined) {
-            Age::Young => {}
-            Age::Old => return Some(RefutedCause::OlderThanAccept),
-            Age::Open => return None,
-        }
-        if mined.transfers.is_empty() {
-            return Some(RefutedCause::WrongToken);
-        }
-        let mut fitting = self.view.fitting(declared, mined).peekable();
-        if fitting.peek().is_none() {
-            let fit = self.view.fit(declared);
-            let mut transfers = mined.transfers.iter();
-            let is_unauthorized = transfers.any(|transfer| fit.is_between(transfer));
-            return Some(if is_unauthorized {
-                RefutedCause::Unauthorized
-            } else {
-                RefutedCause::OtherPayee
-            });
-        }
-        if fitting.all(|transfer| self.view.is_claimed(declared.tx_hash, transfer.ordinal)) {
-            return Some(RefutedCause::UsedAlready);
-        }
-        // Short is only definite once nothing else that was declared can still add to it.
-        let all_deep = self.settlement.declared.iter().all(|other| {
-            self.view
-                .mined(other.tx_hash)
-                .is_some_and(|mined| self.is_definite(other, mined))
-        });
-        all_deep.then_some(RefutedCause::Short)
-    }
-
-    /// Whether nothing more can come of it: it is deep enough, and known to be old or not. What was
-    /// refuted before stays so, whether or not a watcher that has just begun knows its age again.
-    fn is_definite(&self, declared: &Declared, mined: &MinedTransaction) -> bool {
-        if matches!(declared.standing, Standing::Refuted(_)) {
-            let depth = self.view.sweep.depth_of(&mined.block);
-            return depth >= self.view.network.confirmed_depth;
-        }
-        self.view.is_deep(mined) && self.view.age_of(declared, mined) != Age::Open
     }
 
     /// The answer to the look that is due, if this head may give it.
@@ -255,7 +135,7 @@ impl Watching<'_> {
             return None;
         };
         let head_ms = TimestampMs::new(self.view.sweep.head.timestamp_s.saturating_mul(1_000));
-        let fresh = self.now.since(head_ms) < self.view.network.fresh_ms;
+        let fresh = self.now.since(head_ms) < self.view.bill.network.fresh_ms;
         let answers = self.settlement.paused_since.is_none() && head_ms >= due && self.now >= due;
         if !fresh || !answers {
             return None;
@@ -282,7 +162,7 @@ impl Watching<'_> {
         covered: bool,
     ) -> Option<Finding> {
         let asked = self.view.sweep.transactions.get(&declared.tx_hash)?;
-        let refuted = matches!(declared.standing, Standing::Refuted(_))
+        let refuted = matches!(declared.standing, DeclaredStanding::Refuted(_))
             || refutations
                 .iter()
                 .any(|refuted| refuted.tx_hash == declared.tx_hash);
@@ -291,7 +171,7 @@ impl Watching<'_> {
             TransactionStatus::Mined(mined) => {
                 let depth = Some(self.view.sweep.depth_of(&mined.block));
                 // Covered but not confirmed: only the level that the amount asks for is missing.
-                if self.is_definite(declared, mined) && !covered {
+                if self.view.is_definite(declared, mined) && !covered {
                     (FindingStatus::Insufficient, depth)
                 } else {
                     (FindingStatus::Seen, depth)
@@ -308,22 +188,6 @@ impl Watching<'_> {
             status,
             depth,
         })
-    }
-
-    /// Totals above the network's limit wait for level *safe*; where no endpoint names such heads, for
-    /// the depth that stands in for it.
-    fn deep_enough_for_total(&self, chosen: &[Candidate]) -> bool {
-        let needs_safe = self
-            .view
-            .network
-            .safe_above
-            .is_some_and(|limit| self.view.deal.offer.total > limit);
-        !needs_safe
-            || chosen.iter().all(|candidate| {
-                self.view
-                    .mined(candidate.tx_hash)
-                    .is_some_and(|mined| self.view.is_safe(mined))
-            })
     }
 }
 

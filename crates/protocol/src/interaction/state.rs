@@ -3,18 +3,20 @@
 //! Members stand in the order of their names: a state is hashed in that order after every record, and
 //! so nothing has to be put in order then.
 
-use super::aftermath::{Aftermath, Unpaid};
 use super::written::WrittenOnce;
+use crate::authorization::{fee_nonce, payment_nonce};
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
-use crate::event::{Claim, EngagedContract, PayerBinding, UsedAgreement, Window};
+use crate::event::{EngagedContract, UsedAgreement, Window};
 use crate::evm::{EvmAddress, TxHash};
 use crate::id::{EnvelopeId, InteractionId};
 use crate::kernel::{RecordRef, not_restored};
 use crate::money::MicroUsdc;
-use crate::observation::{Block, NetworkHead};
-use crate::parameters::Parameters;
+use crate::observation::NetworkHead;
+use crate::parameters::{Network, Parameters};
+use crate::settlement::claim::Due;
+use crate::settlement::{Aftermath, Bill, Completion, Declared, Nonces, Phase, Watched};
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -199,38 +201,36 @@ pub struct Deal {
     pub written: WrittenOnce,
 }
 
+impl Deal {
+    /// What a payment on `network` is held to.
+    pub fn bill<'a>(&'a self, network: &'a Network) -> Bill<'a> {
+        let offer = &self.offer;
+        Bill {
+            due: Due {
+                price: offer.price,
+                protocol_fee: offer.protocol_fee,
+                total: offer.total,
+                payee: offer.payee,
+                treasury: network.treasury,
+            },
+            heads: &self.acceptance.heads,
+            network,
+            since: self.acceptance.at,
+        }
+    }
+
+    /// The nonces of authorizations for a payment at `ledger`.
+    pub fn nonces(&self, ledger: Did) -> Nonces {
+        let (id, offer_hash) = (self.opening.id, self.offer.offer_hash);
+        Nonces {
+            fee: fee_nonce(ledger, id, offer_hash),
+            payment: payment_nonce(ledger, id, offer_hash),
+        }
+    }
+}
+
 /// A PAYMENT of the interaction.
 pub type PaymentRecord = RecordRef;
-
-/// A transaction the initiator declared as payment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Declared {
-    /// How that account is bound to the initiator.
-    pub binding: PayerBinding,
-    /// The account it pays from, as the PAYMENT that declared it says.
-    pub payer: EvmAddress,
-    /// Position of that PAYMENT.
-    pub payment: u64,
-    /// How it stands.
-    pub standing: Standing,
-    /// Which transaction.
-    pub tx_hash: TxHash,
-}
-
-/// How a declared transaction stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub enum Standing {
-    /// In no block yet.
-    Unseen,
-    /// In this block.
-    Seen(Block),
-    /// It paid from this block, and is in none any more.
-    Gone(Block),
-    /// It definitely does not pay (or not alone: a short one still counts towards the sum).
-    Refuted(Block),
-}
 
 /// Where the schedule of AE-104 stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -285,20 +285,14 @@ pub enum Stage {
     Watching(Settlement),
 }
 
-/// How a completed interaction was paid.
+/// A payment that was declared and did not lead to completion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Completion {
-    /// The transfers that paid.
-    pub claims: Vec<Claim>,
-    /// Its record hash.
-    pub hash: Digest,
-    /// None of the transfers can be reorganised away any more.
-    pub is_final: bool,
-    /// The `confirmed` record's place.
-    pub position: u64,
-    /// Transactions that paid and have disappeared, in order of their disappearance.
-    pub reversed: Vec<TxHash>,
+pub struct Unpaid {
+    /// What is still watched.
+    pub aftermath: Aftermath,
+    /// What had been agreed.
+    pub deal: Arc<Deal>,
 }
 
 /// What stays known of an interaction in dispute.
@@ -514,14 +508,37 @@ impl State {
         }
     }
 
-    /// Every declared transaction that is still watched, and the network it is on.
-    pub fn watched(&self) -> Option<(&str, &[Declared])> {
-        let live = self
-            .settlement()
-            .map(|settlement| (settlement.network.as_str(), settlement.declared.as_slice()));
-        live.or_else(|| {
-            let (_, aftermath) = self.aftermath()?;
-            Some((&aftermath.network, &aftermath.declared))
+    /// Its payment, while that is watched.
+    pub fn watched(&self) -> Option<Watched<'_>> {
+        if let State::Verified {
+            deal,
+            settlement: Stage::Watching(settlement),
+            ..
+        } = self
+        {
+            let (is_recent, look_due) = match settlement.schedule {
+                Schedule::Confirmation { .. } => (true, None),
+                Schedule::Look { due, .. } => (false, Some(due)),
+            };
+            let look_due = look_due.filter(|_| settlement.paused_since.is_none());
+            return Some(Watched {
+                declared: &settlement.declared,
+                heads: &deal.acceptance.heads,
+                network: &settlement.network,
+                payee: deal.offer.payee,
+                phase: Phase::Awaited {
+                    is_recent,
+                    look_due,
+                },
+            });
+        }
+        let (deal, aftermath) = self.aftermath()?;
+        Some(Watched {
+            declared: &aftermath.declared,
+            heads: &deal.acceptance.heads,
+            network: &aftermath.network,
+            payee: deal.offer.payee,
+            phase: Phase::Over(aftermath),
         })
     }
 

@@ -13,7 +13,7 @@ use super::event::{CycleDrawn, EscalationReason, RoundEvent, RoundWindow};
 use super::lasting::{Failed, Relation};
 use super::rivals::{Walk, walk};
 use super::state::{Phase, State};
-use super::tally::{Hindrance, Outcome, Reason, Verdict};
+use super::tally::{Hindrance, Outcome, Reason, TallyVerdict};
 use super::{Derived, Entry, Recorded, Seed};
 use crate::did::Did;
 use crate::digest::Digest;
@@ -107,7 +107,7 @@ pub trait Board {
 
 impl State {
     /// What it comes to, given what other rounds did to it.
-    pub(super) fn contested(&self, verdict: Verdict) -> Verdict {
+    pub(super) fn contested(&self, verdict: TallyVerdict) -> TallyVerdict {
         let reason = match self.contest.ending {
             Some(Ending::Deadlock {}) => Reason::Deadlock,
             Some(Ending::Superseded { .. }) => Reason::Superseded,
@@ -116,7 +116,7 @@ impl State {
             }
             None => return verdict,
         };
-        Verdict {
+        TallyVerdict {
             outcome: Outcome::Abort,
             reason,
             ..verdict

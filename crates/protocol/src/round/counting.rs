@@ -1,7 +1,7 @@
 //! When a round is decided, and what its votes come to then (round.md, "When it is decided").
 
 use super::state::{Phase, Seat, State, VoteRecord};
-use super::tally::{Cast, Poll, Verdict};
+use super::tally::{Cast, Poll, TallyVerdict};
 use super::votes_digest;
 use crate::facts::consensus::{Decision, Mechanism, Voting};
 use crate::time::TimestampMs;
@@ -44,13 +44,13 @@ impl State {
     }
 
     /// The verdict as of `at`.
-    pub fn verdict(&self, at: TimestampMs) -> Verdict {
+    pub fn verdict(&self, at: TimestampMs) -> TallyVerdict {
         self.contested(self.counted(at))
     }
 
     /// What its votes alone come to. Of a round that is held, as of when its moment came: whoever holds it
     /// cannot make its voters be heard of too long ago.
-    fn counted(&self, at: TimestampMs) -> Verdict {
+    fn counted(&self, at: TimestampMs) -> TallyVerdict {
         let at = if let Phase::Held { since, .. } = self.phase {
             since
         } else {
@@ -62,7 +62,7 @@ impl State {
             .seats
             .iter()
             .filter_map(|seat| seat.vote.as_ref()?.choice);
-        Verdict {
+        TallyVerdict {
             outcome,
             reason,
             tally,

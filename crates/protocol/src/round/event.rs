@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::state::State;
-use super::tally::{Outcome, Reason, Tally, Verdict};
+use super::tally::{Outcome, Reason, Tally, TallyVerdict};
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
@@ -99,7 +99,7 @@ pub struct RoundDecided {
 
 impl RoundDecided {
     /// What follows from the record at `cause`, where no other round has to do with it.
-    pub const fn new(cause: u64, verdict: &Verdict) -> RoundDecided {
+    pub const fn new(cause: u64, verdict: &TallyVerdict) -> RoundDecided {
         RoundDecided {
             cause,
             outcome: verdict.outcome,
@@ -112,7 +112,7 @@ impl RoundDecided {
     }
 
     /// What follows from the record at `cause`, which led to that state.
-    pub(super) fn of(cause: u64, state: &State, verdict: &Verdict) -> RoundDecided {
+    pub(super) fn of(cause: u64, state: &State, verdict: &TallyVerdict) -> RoundDecided {
         let (winner, seed) = state.superseded_by(verdict.reason);
         RoundDecided {
             seed,
@@ -122,8 +122,8 @@ impl RoundDecided {
     }
 
     /// The tally and what follows from it.
-    pub const fn verdict(&self) -> Verdict {
-        Verdict {
+    pub const fn verdict(&self) -> TallyVerdict {
+        TallyVerdict {
             outcome: self.outcome,
             reason: self.reason,
             tally: self.tally,

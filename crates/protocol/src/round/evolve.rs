@@ -14,7 +14,7 @@ use super::opening::fits;
 use super::rivals;
 use super::state::{Countersignature, Opening, Phase, Reported, Seat, State, VoteRecord};
 use super::tally::{Hindrance, Outcome};
-use super::{Derived, Effect, Entry, Message, Recorded, Taken};
+use super::{Admitted, Derived, Effect, Entry, Message, Recorded};
 use crate::digest::Digest;
 use crate::facts::consensus::{ConsensusFacts, HumanRuling, Mechanism};
 use crate::kernel::{self, Illegal, RecordRef};
@@ -190,7 +190,7 @@ impl Evolving<'_> {
             is_human,
         )
         .map_err(|_| self.illegal("the round does not take this message"))?;
-        let Taken::Record(derived) = taken else {
+        let Admitted::Record(derived) = taken else {
             return Err(self.illegal("it says what was said already"));
         };
         // Whether a vote closes a cycle takes other rounds: `settle` and the audit ask that.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::contest::Contest;
 use super::message::seat_of;
 use super::state::{Countersignature, Phase, State};
-use super::tally::{Hindrance, Outcome, Verdict};
+use super::tally::{Hindrance, Outcome, TallyVerdict};
 use crate::canonical::to_canonical;
 use crate::did::Did;
 use crate::digest::Digest;
@@ -68,7 +68,7 @@ pub struct HashedRound<'a> {
     #[serde(skip_serializing_if = "Contest::is_none")]
     contest: &'a Contest,
     countersignature: Countersignature,
-    decided: Option<Verdict>,
+    decided: Option<TallyVerdict>,
     effects_due: u64,
     evidence_of: &'a BTreeSet<Did>,
     failure_told: bool,
@@ -150,7 +150,7 @@ impl State {
     }
 }
 
-impl Verdict {
+impl TallyVerdict {
     /// The final tally as a leader's signal repeats it: the counts, with the outcome, its reason and the
     /// digest of the votes (CX-10).
     pub fn to_value(&self) -> serde_json::Value {
@@ -166,7 +166,7 @@ impl Verdict {
         value
     }
 
-    /// SHA-256 of the RFC 8785 form of [`Verdict::to_value`].
+    /// SHA-256 of the RFC 8785 form of [`TallyVerdict::to_value`].
     pub fn tally_hash(&self) -> Digest {
         Digest::of(&to_canonical(&self.to_value()))
     }

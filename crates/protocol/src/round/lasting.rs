@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::state::State;
-use super::tally::{Reason, Verdict};
+use super::tally::{Reason, TallyVerdict};
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::facts::consensus::{Decision, Mechanism};
@@ -130,7 +130,7 @@ impl State {
         }
     }
 
-    fn could_be_quorate_without(&self, missing: &BTreeSet<Did>, verdict: &Verdict) -> bool {
+    fn could_be_quorate_without(&self, missing: &BTreeSet<Did>, verdict: &TallyVerdict) -> bool {
         let proposal = &self.opening.proposal;
         let there = |agent: &&Did| !missing.contains(agent);
         let left = proposal.participants.iter().filter(there).count() as u64;

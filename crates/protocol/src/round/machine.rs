@@ -7,7 +7,7 @@ use super::event::{RoundEvent, RoundWindow};
 use super::evolve;
 use super::follow::{decision, follow};
 use super::state::{State, StateName};
-use super::{Context, Derived, Entry, Input, Message, Recorded, Taken, decide, told};
+use super::{Admitted, Context, Derived, Entry, Input, Message, Recorded, decide, told};
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::event::{self, Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
@@ -48,8 +48,8 @@ pub fn derived(
     now: TimestampMs,
 ) -> Result<event::Derived, Refusal> {
     match decide(state, input, context, now)? {
-        Taken::Record(derived) => Ok(derived.into()),
-        Taken::Repeat => Err(Refusal::state("its sender has said the same already")),
+        Admitted::Record(derived) => Ok(derived.into()),
+        Admitted::Repeat => Err(Refusal::state("its sender has said the same already")),
     }
 }
 
@@ -114,8 +114,8 @@ impl Machine for Round {
         now: TimestampMs,
     ) -> Result<Vec<Event>, Refusal> {
         Ok(match decide(state, input, context, now)? {
-            Taken::Repeat => Vec::new(),
-            Taken::Record(derived) => vec![Event::EnvelopeAccepted(EnvelopeAccepted {
+            Admitted::Repeat => Vec::new(),
+            Admitted::Record(derived) => vec![Event::EnvelopeAccepted(EnvelopeAccepted {
                 derived: derived.into(),
                 envelope: input.envelope.clone(),
                 facts: Facts::Consensus(input.facts.clone()),
@@ -220,7 +220,7 @@ fn round_event(event: &Event) -> Option<RoundEvent> {
 
 /// Where a record stands.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub struct RoundPlace {
     /// Record hash.
     pub hash: Digest,
     /// Place in the log.
@@ -230,7 +230,11 @@ pub struct Place {
 }
 
 /// What `act` makes of a record of a round; `None` for an event that no round has.
-fn with_entry<T>(event: &Event, place: Place, act: impl FnOnce(&Recorded<'_>) -> T) -> Option<T> {
+fn with_entry<T>(
+    event: &Event,
+    place: RoundPlace,
+    act: impl FnOnce(&Recorded<'_>) -> T,
+) -> Option<T> {
     let run = |entry| {
         act(&Recorded {
             entry,
@@ -261,7 +265,7 @@ pub fn settled(
     before: Option<&State>,
     after: &State,
     event: &Event,
-    place: Place,
+    place: RoundPlace,
 ) -> Vec<State> {
     let changed = with_entry(event, place, |recorded| {
         contest::settle(board, before, after, recorded)
@@ -273,7 +277,7 @@ pub fn settled(
 pub fn assumed_before(
     state: &State,
     event: &Event,
-    place: Place,
+    place: RoundPlace,
     shown: Shown<'_>,
 ) -> Option<State> {
     with_entry(event, place, |recorded| {

@@ -4,7 +4,7 @@
 use super::state::{Countersignature, Phase, Reported, State, StateName, VoteRecord};
 use super::table::{self, Next, Office};
 use super::tally::{Outcome, Poll};
-use super::{Derived, Effect, Taken};
+use super::{Admitted, Derived, Effect};
 use crate::code::Code;
 use crate::did::Did;
 use crate::envelope::AcceptedHeader;
@@ -54,7 +54,7 @@ pub(super) fn advance(
     facts: &ConsensusFacts,
     now: TimestampMs,
     is_human: bool,
-) -> Result<Taken, Refusal> {
+) -> Result<Admitted, Refusal> {
     let offices = offices(state, envelope.from, is_human);
     let next = permit(state, facts.verb(), &offices, now)?;
     if next == Next::Evidence {
@@ -154,7 +154,7 @@ pub(super) fn unknown() -> Refusal {
     )
 }
 
-fn vote_request(state: &State, call: &VoteRequest) -> Result<Taken, Refusal> {
+fn vote_request(state: &State, call: &VoteRequest) -> Result<Admitted, Refusal> {
     let proposal = &state.opening.proposal;
     repeats(call.proposal_hash, proposal.proposal_hash, "proposal_hash")?;
     repeats(call.term, proposal.attempt, "term")?;
@@ -168,7 +168,7 @@ fn vote_request(state: &State, call: &VoteRequest) -> Result<Taken, Refusal> {
     recorded()
 }
 
-fn be_ready(state: &State, agent: Did, ready: &Ready) -> Result<Taken, Refusal> {
+fn be_ready(state: &State, agent: Did, ready: &Ready) -> Result<Admitted, Refusal> {
     let proposal = &state.opening.proposal;
     repeats(ready.proposal_hash, proposal.proposal_hash, "proposal_hash")?;
     if ready.leader != proposal.leader {
@@ -185,7 +185,7 @@ fn be_ready(state: &State, agent: Did, ready: &Ready) -> Result<Taken, Refusal> 
     recorded()
 }
 
-fn cast(state: &State, agent: Did, vote: &Vote, now: TimestampMs) -> Result<Taken, Refusal> {
+fn cast(state: &State, agent: Did, vote: &Vote, now: TimestampMs) -> Result<Admitted, Refusal> {
     let proposal = &state.opening.proposal;
     repeats(vote.proposal_hash, proposal.proposal_hash, "proposal_hash")?;
     let said = vote.said()?;
@@ -213,12 +213,12 @@ fn cast(state: &State, agent: Did, vote: &Vote, now: TimestampMs) -> Result<Take
     }
     match seat_of(state, agent).and_then(|seat| state.seats[seat].vote.as_ref()) {
         None => recorded(),
-        Some(first) if first.says(said) => Ok(Taken::Repeat),
+        Some(first) if first.says(said) => Ok(Admitted::Repeat),
         Some(_) => evidence(state, agent, Code::Duplicate),
     }
 }
 
-fn uncover(state: &State, agent: Did, reveal: &Reveal) -> Result<Taken, Refusal> {
+fn uncover(state: &State, agent: Did, reveal: &Reveal) -> Result<Admitted, Refusal> {
     let vote = seat_of(state, agent).and_then(|seat| state.seats[seat].vote.as_ref());
     let Some(vote) = vote else {
         return Err(refused(
@@ -239,7 +239,7 @@ fn uncover(state: &State, agent: Did, reveal: &Reveal) -> Result<Taken, Refusal>
     )?;
     repeats(reveal.timestamp_ms, *timestamp, "timestamp")?;
     if choice.is_some() {
-        return Ok(Taken::Repeat);
+        return Ok(Admitted::Repeat);
     }
     recorded()
 }
@@ -250,7 +250,7 @@ fn signalled(
     signal: &LeaderSignal,
     outcome: Outcome,
     now: TimestampMs,
-) -> Result<Taken, Refusal> {
+) -> Result<Admitted, Refusal> {
     let Some(verdict) = &state.decided else {
         return lead(state, signal, outcome, now);
     };
@@ -286,7 +286,7 @@ fn lead(
     signal: &LeaderSignal,
     outcome: Outcome,
     now: TimestampMs,
-) -> Result<Taken, Refusal> {
+) -> Result<Admitted, Refusal> {
     if state.opening.proposal.mechanism != Mechanism::Leader {
         return Err(refused(
             Code::WrongState,
@@ -318,7 +318,7 @@ fn lead(
     recorded()
 }
 
-fn escalate(state: &State, offices: &[Office]) -> Result<Taken, Refusal> {
+fn escalate(state: &State, offices: &[Office]) -> Result<Admitted, Refusal> {
     if state.opening.ledger_leads || offices.contains(&Office::Leader) {
         return recorded();
     }
@@ -328,7 +328,7 @@ fn escalate(state: &State, offices: &[Office]) -> Result<Taken, Refusal> {
     ))
 }
 
-fn human(state: &State, decision: &HumanDecision, now: TimestampMs) -> Result<Taken, Refusal> {
+fn human(state: &State, decision: &HumanDecision, now: TimestampMs) -> Result<Admitted, Refusal> {
     let Phase::Escalated { position, .. } = state.phase else {
         return Err(refused(Code::WrongState, "nothing is escalated"));
     };
@@ -338,21 +338,21 @@ fn human(state: &State, decision: &HumanDecision, now: TimestampMs) -> Result<Ta
         HumanRuling::Approve => Some(now.saturating_add_ms(execution_ms)),
         HumanRuling::Reject => None,
     };
-    Ok(Taken::Record(Derived {
+    Ok(Admitted::Record(Derived {
         deadline_at_ms: deadline,
         ..Derived::default()
     }))
 }
 
 /// Kept once for each sender; a further one is refused (machines.md section 5).
-fn evidence(state: &State, agent: Did, further: Code) -> Result<Taken, Refusal> {
+fn evidence(state: &State, agent: Did, further: Code) -> Result<Admitted, Refusal> {
     if state.evidence_of.contains(&agent) {
         return Err(refused(
             further,
             "this contradicts what was said, and one such message of yours is kept already",
         ));
     }
-    Ok(Taken::Record(Derived {
+    Ok(Admitted::Record(Derived {
         effect: Some(Effect::Evidence),
         ..Derived::default()
     }))
@@ -365,8 +365,8 @@ pub(super) fn seat_of(state: &State, agent: Did) -> Option<usize> {
         .filter(|seat| *seat < state.seats.len())
 }
 
-fn recorded() -> Result<Taken, Refusal> {
-    Ok(Taken::Record(Derived::default()))
+fn recorded() -> Result<Admitted, Refusal> {
+    Ok(Admitted::Record(Derived::default()))
 }
 
 fn repeats<T: PartialEq>(given: T, known: T, what: &str) -> Result<(), Refusal> {

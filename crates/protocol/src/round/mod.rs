@@ -47,12 +47,12 @@ pub use follow::follow;
 pub use hashes::{HashedRound, Opened, commitment, votes_digest, weights_hash};
 pub use lasting::{Failed, InARow, Relation};
 pub use machine::{
-    Place, Round, assumed_before, derived, effects, ended, first_of, settled, state_after,
+    Round, RoundPlace, assumed_before, derived, effects, ended, first_of, settled, state_after,
 };
 pub use message::offices;
 pub use rivals::{Rank, Walk, drawn, walk};
 pub use state::{Countersignature, Opening, Phase, Reported, Seat, State, StateName, VoteRecord};
-pub use tally::{Outcome, Reason, Tally, Verdict};
+pub use tally::{Outcome, Reason, Tally, TallyVerdict};
 pub use told::{is_for_humans, is_for_members, is_told, news, signal_type};
 
 use std::sync::Arc;
@@ -173,7 +173,7 @@ pub struct Input<'a> {
 
 /// What an agent is to a ledger.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct VoterStanding {
     /// How long ago it was registered, in milliseconds.
     pub age_ms: u64,
     /// Its DID is registered and active.
@@ -189,7 +189,7 @@ pub struct Standing {
 /// What a decision looks up beside its own round.
 pub trait Surroundings {
     /// What that agent is to the ledger.
-    fn standing(&self, agent: Did) -> Standing;
+    fn standing(&self, agent: Did) -> VoterStanding;
 
     /// The round of that id, if it is not over.
     fn round(&self, id: RoundId) -> Option<&State>;
@@ -212,7 +212,7 @@ pub struct Context<'a> {
 
 /// What becomes of a message that is not refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Taken {
+pub enum Admitted {
     /// It is recorded with that.
     Record(Derived),
     /// Its sender has said the same already: nothing is recorded, and it is answered as taken (CX-14).
@@ -229,7 +229,7 @@ pub fn decide(
     input: &Input<'_>,
     context: &Context<'_>,
     now: TimestampMs,
-) -> Result<Taken, Refusal> {
+) -> Result<Admitted, Refusal> {
     let Input { envelope, facts } = input;
     if envelope.to != context.ledger {
         return Err(message::refused(
@@ -242,7 +242,7 @@ pub fn decide(
     }
     match (state, facts) {
         (None, ConsensusFacts::Propose(proposal)) => {
-            opening::open(proposal, envelope, context, now).map(Taken::Record)
+            opening::open(proposal, envelope, context, now).map(Admitted::Record)
         }
         (None, _) => Err(message::unknown()),
         (Some(state), facts) => {
@@ -250,7 +250,7 @@ pub fn decide(
                 .rounds
                 .is_some_and(|rounds| rounds.humans.contains(&envelope.from));
             let mut taken = message::advance(state, envelope, facts, now, is_human)?;
-            if let (Taken::Record(derived), ConsensusFacts::Vote(vote)) = (&mut taken, facts)
+            if let (Admitted::Record(derived), ConsensusFacts::Vote(vote)) = (&mut taken, facts)
                 && let Ok(Said::Open(choice)) = vote.said()
             {
                 let blocked_by = vote.blocked_by.as_deref().unwrap_or_default();

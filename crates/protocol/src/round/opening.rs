@@ -8,7 +8,7 @@ use super::lasting::{Failed, Relation};
 use super::message::refused;
 use super::rivals::Walk;
 use super::state::State;
-use super::{Context, Derived, Seed, Standing, Surroundings};
+use super::{Context, Derived, Seed, Surroundings, VoterStanding};
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
@@ -138,7 +138,7 @@ fn take_part(
 ) -> Result<(), Refusal> {
     let everybody = std::iter::once(&proposer).chain(&proposal.participants);
     for agent in everybody {
-        let Standing {
+        let VoterStanding {
             age_ms,
             is_active,
             is_excluded,

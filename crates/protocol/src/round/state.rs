@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contest::Contest;
 use super::event::RoundWindow;
-use super::tally::{Hindrance, Outcome, Reason, Verdict};
+use super::tally::{Hindrance, Outcome, Reason, TallyVerdict};
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::facts::consensus::{Choice, Mechanism, Proposal, Said, Vote};
@@ -320,7 +320,7 @@ pub struct State {
     /// What the leader signalled behind the decision.
     pub countersignature: Countersignature,
     /// The outcome, once there is one.
-    pub decided: Option<Verdict>,
+    pub decided: Option<TallyVerdict>,
     /// How many records of its own are still to follow from those that stand: until they do it takes
     /// nothing else, and is not over.
     pub effects_due: u64,
@@ -475,7 +475,7 @@ impl State {
 
     /// Whether it failed and no retry is left.
     pub fn has_no_retry_left(&self) -> bool {
-        let is_failed = |verdict: &Verdict| verdict.reason.is_failure();
+        let is_failed = |verdict: &TallyVerdict| verdict.reason.is_failure();
         self.decided.as_ref().is_some_and(is_failed)
             && self.opening.proposal.attempt > self.opening.rounds.retries
     }
@@ -483,13 +483,13 @@ impl State {
     /// Whether humans are asked about it as no round can go on: it was ended by a cycle, or the same voters
     /// were missing twice.
     pub fn is_in_deadlock(&self) -> bool {
-        let is_deadlock = |verdict: &Verdict| verdict.reason == Reason::Deadlock;
+        let is_deadlock = |verdict: &TallyVerdict| verdict.reason == Reason::Deadlock;
         self.decided.as_ref().is_some_and(is_deadlock) || self.contest.lacking_since.is_some()
     }
 
     /// Whether the leader signs what was decided: an agent does, unless its word was the decision or its
     /// silence the reason.
-    pub(super) fn owes_a_signal(&self, verdict: &Verdict) -> bool {
+    pub(super) fn owes_a_signal(&self, verdict: &TallyVerdict) -> bool {
         !self.opening.ledger_leads
             && self.opening.proposal.mechanism != Mechanism::Leader
             && verdict.reason != Reason::LeaderSilent

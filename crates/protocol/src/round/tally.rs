@@ -238,7 +238,7 @@ pub struct Tally {
 /// A tally and what follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Verdict {
+pub struct TallyVerdict {
     /// How it ends.
     pub outcome: Outcome,
     /// Why so.

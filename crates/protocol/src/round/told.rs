@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::event::{RoundEvent, RoundWindow};
 use super::state::{State, VoteRecord};
-use super::tally::{Outcome, Verdict};
+use super::tally::{Outcome, TallyVerdict};
 use crate::event::{Event, LapsedWindow};
 use crate::facts::ConsensusVerb;
 use crate::kernel::{News, Told};
@@ -76,7 +76,7 @@ fn own_members(event: &RoundEvent, after: &State) -> Value {
     match event {
         RoundEvent::RoundOpened(opened) => json!({ "leader": opened.leader, "term": opened.term }),
         RoundEvent::RoundDecided(decided) => {
-            let tally = after.decided.as_ref().map(Verdict::to_value);
+            let tally = after.decided.as_ref().map(TallyVerdict::to_value);
             json!({ "outcome": decided.outcome, "tally": tally })
         }
         RoundEvent::RoundEscalated(escalated) => json!({

@@ -2,8 +2,8 @@
 
 use super::sentence;
 use super::{
-    AgreedContract, Due, Live, Next, NextStep, Proof, SettlementClock, SettlementView, Standing,
-    Transaction, TransactionStanding,
+    AgreedContract, Due, Live, MoneyStanding, Next, NextStep, Proof, SettlementClock,
+    SettlementView, Transaction, TransactionStanding,
 };
 use crate::code::Code;
 use crate::event::{
@@ -316,20 +316,20 @@ impl Account {
         sum(of_such.map(|(_, amount)| *amount))
     }
 
-    fn standing(&self, live: &Live) -> Standing {
+    fn standing(&self, live: &Live) -> MoneyStanding {
         if let Some(tx_hash) = self.missing() {
-            return Standing::Reversed { tx_hash };
+            return MoneyStanding::Reversed { tx_hash };
         }
         if let Some(tx_hash) = self.in_no_block() {
-            return Standing::InNoBlock { tx_hash };
+            return MoneyStanding::InNoBlock { tx_hash };
         }
         match self.confirmed {
-            Some(_) if self.total.is_some_and(MicroUsdc::is_zero) => Standing::NothingDue,
-            Some(_) if self.is_final => Standing::Final,
-            Some(_) if self.has_returned => Standing::Returned,
-            Some(Level::Final) => Standing::Final,
-            Some(Level::Safe) => Standing::Safe,
-            Some(Level::Confirmed | Level::Seen) => Standing::Confirmed,
+            Some(_) if self.total.is_some_and(MicroUsdc::is_zero) => MoneyStanding::NothingDue,
+            Some(_) if self.is_final => MoneyStanding::Final,
+            Some(_) if self.has_returned => MoneyStanding::Returned,
+            Some(Level::Final) => MoneyStanding::Final,
+            Some(Level::Safe) => MoneyStanding::Safe,
+            Some(Level::Confirmed | Level::Seen) => MoneyStanding::Confirmed,
             None => self.unconfirmed(live),
         }
     }
@@ -355,29 +355,29 @@ impl Account {
         (self.sums().0 >= total && in_blocks < total).then_some(gone.tx_hash)
     }
 
-    fn unconfirmed(&self, live: &Live) -> Standing {
+    fn unconfirmed(&self, live: &Live) -> MoneyStanding {
         match self.state.unwrap_or(StateName::Pending) {
             StateName::Pending
             | StateName::Offered
             | StateName::Accepted
-            | StateName::Delivered => Standing::NotDue,
+            | StateName::Delivered => MoneyStanding::NotDue,
             StateName::Verified | StateName::Completed => self.watched(live),
             StateName::Expired | StateName::Rejected | StateName::Failed => {
-                Standing::Closed { code: self.closed }
+                MoneyStanding::Closed { code: self.closed }
             }
-            StateName::Disputed if self.claims.is_empty() => Standing::Disputed {
+            StateName::Disputed if self.claims.is_empty() => MoneyStanding::Disputed {
                 code: self.closed.or(self.failure),
                 dispute_code: self.dispute,
             },
-            StateName::Disputed => Standing::Late {
+            StateName::Disputed => MoneyStanding::Late {
                 in_full: self.total.is_some_and(|total| self.sums().0 >= total),
             },
         }
     }
 
-    fn watched(&self, live: &Live) -> Standing {
+    fn watched(&self, live: &Live) -> MoneyStanding {
         if self.transactions.is_empty() {
-            return Standing::NotDeclared;
+            return MoneyStanding::NotDeclared;
         }
         let in_a_block = self.transactions.iter().filter(|known| {
             matches!(
@@ -396,17 +396,17 @@ impl Account {
                     code,
                     tx_hash,
                 }),
-            ) => Standing::Refused {
+            ) => MoneyStanding::Refused {
                 cause,
                 reason,
                 code,
                 tx_hash,
             },
-            (None, None) => Standing::Declared,
+            (None, None) => MoneyStanding::Declared,
         }
     }
 
-    fn seen_at(&self, shallowest: &Transaction, live: &Live) -> Standing {
+    fn seen_at(&self, shallowest: &Transaction, live: &Live) -> MoneyStanding {
         let (depth, of) = (shallowest.depth, live.rules.map(|r| r.confirmed_depth));
         let safe_above = live.rules.and_then(|rules| rules.safe_above_micro_usdc);
         let waits_for_safe = self
@@ -419,45 +419,45 @@ impl Account {
                     && waits_for_safe
                     && shallowest.standing == TransactionStanding::Seen =>
             {
-                Standing::WaitingForSafe { depth }
+                MoneyStanding::WaitingForSafe { depth }
             }
             // Enough and deep is confirmed, unless it came in too many parts.
             (_, Some(of)) if !waits_for_safe && self.waits_at.is_some_and(|depth| depth >= of) => {
-                Standing::TooManyTransfers
+                MoneyStanding::TooManyTransfers
             }
-            (depth, of) => Standing::Seen { depth, of },
+            (depth, of) => MoneyStanding::Seen { depth, of },
         }
     }
 
-    fn next(&self, standing: Standing, live: &Live) -> Next {
+    fn next(&self, standing: MoneyStanding, live: &Live) -> Next {
         let at_ms = live.due.map(Due::at_ms);
         let (what, at_ms) = match standing {
-            Standing::NotDue => (NextStep::Message, at_ms),
-            Standing::NotDeclared => (NextStep::Payment, at_ms),
-            Standing::Declared
-            | Standing::Seen { .. }
-            | Standing::WaitingForSafe { .. }
-            | Standing::TooManyTransfers
-            | Standing::Refused { .. } => match (live.clock, live.due) {
+            MoneyStanding::NotDue => (NextStep::Message, at_ms),
+            MoneyStanding::NotDeclared => (NextStep::Payment, at_ms),
+            MoneyStanding::Declared
+            | MoneyStanding::Seen { .. }
+            | MoneyStanding::WaitingForSafe { .. }
+            | MoneyStanding::TooManyTransfers
+            | MoneyStanding::Refused { .. } => match (live.clock, live.due) {
                 (SettlementClock::Stopped { .. }, _) => (NextStep::Sight, None),
                 (_, Some(Due::Look { .. })) => (NextStep::Look, at_ms),
                 (_, Some(Due::Window { .. } | Due::Watch { .. }) | None) => {
                     (NextStep::Confirmation, at_ms)
                 }
             },
-            Standing::Confirmed | Standing::Safe | Standing::Returned => {
+            MoneyStanding::Confirmed | MoneyStanding::Safe | MoneyStanding::Returned => {
                 (self.while_watched(NextStep::Final, live).0, None)
             }
-            Standing::InNoBlock { .. } | Standing::Reversed { .. } => {
+            MoneyStanding::InNoBlock { .. } | MoneyStanding::Reversed { .. } => {
                 self.while_watched(NextStep::Return, live)
             }
-            Standing::Late { in_full: false } | Standing::Disputed { .. } => {
+            MoneyStanding::Late { in_full: false } | MoneyStanding::Disputed { .. } => {
                 self.while_watched(NextStep::Late, live)
             }
-            Standing::Final
-            | Standing::Late { in_full: true }
-            | Standing::NothingDue
-            | Standing::Closed { .. } => (NextStep::Nothing, None),
+            MoneyStanding::Final
+            | MoneyStanding::Late { in_full: true }
+            | MoneyStanding::NothingDue
+            | MoneyStanding::Closed { .. } => (NextStep::Nothing, None),
         };
         Next { what, at_ms }
     }

@@ -16,7 +16,7 @@ mod standing;
 
 pub use contract::AgreedContract;
 pub use live::{Due, Live, NetworkRules, SettlementClock};
-pub use standing::{Paid, Standing};
+pub use standing::{MoneyStanding, ProviderPaid};
 
 use crate::answer::written::checksummed;
 use crate::code::Code;
@@ -43,11 +43,11 @@ pub struct SettlementView {
     /// The contract it was opened by, if it was by one.
     pub contract: Option<AgreedContract>,
     /// Whether the provider has its money.
-    pub paid: Paid,
+    pub paid: ProviderPaid,
     /// Where the money is, what happens next and when.
     pub sentence: String,
     /// Where the money is.
-    pub standing: Standing,
+    pub standing: MoneyStanding,
     /// What happens next.
     pub next: Next,
     /// Whether the payment's clock runs, and everything else that the records do not tell.

@@ -1,6 +1,6 @@
 //! The view in one sentence: where the money is; what happens next and when.
 
-use super::{Due, NextStep, SettlementClock, SettlementView, Standing, TransactionStanding};
+use super::{Due, MoneyStanding, NextStep, SettlementClock, SettlementView, TransactionStanding};
 use crate::code::Code;
 use crate::event::{RefutedCause, RevertReason, Window};
 use crate::interaction::StateName;
@@ -21,21 +21,21 @@ pub(super) fn of(view: &SettlementView) -> String {
 /// Where the money is.
 fn money(view: &SettlementView) -> String {
     match view.standing {
-        Standing::NotDue => format!("nothing is due yet: the interaction is {}", view.state),
-        Standing::NotDeclared => "not declared: the initiator has named no transaction".to_owned(),
-        Standing::Declared => format!(
+        MoneyStanding::NotDue => format!("nothing is due yet: the interaction is {}", view.state),
+        MoneyStanding::NotDeclared => "not declared: the initiator has named no transaction".to_owned(),
+        MoneyStanding::Declared => format!(
             "declared, not seen: the initiator named {}, in no block that this ledger follows",
             transactions(view)
         ),
-        Standing::Seen { depth, of } => seen(view, depth, of),
-        Standing::WaitingForSafe { depth } => {
+        MoneyStanding::Seen { depth, of } => seen(view, depth, of),
+        MoneyStanding::WaitingForSafe { depth } => {
             format!("seen, {depth} blocks deep; a total this large waits until its block is safe")
         }
-        Standing::TooManyTransfers => "seen, and enough in all, but in more transfers than one record \
+        MoneyStanding::TooManyTransfers => "seen, and enough in all, but in more transfers than one record \
                                        can name, of which the largest 64 do not cover the total: name \
                                        one more transaction that does with them"
             .to_owned(),
-        Standing::Refused {
+        MoneyStanding::Refused {
             cause,
             reason,
             code,
@@ -45,30 +45,30 @@ fn money(view: &SettlementView) -> String {
             cause.explanation(reason),
             named(code)
         ),
-        Standing::Confirmed => format!("confirmed: {}", paid(view)),
-        Standing::Safe => format!("confirmed and safe: {}", paid(view)),
-        Standing::Final => format!("final: {}, for good", paid(view)),
-        Standing::InNoBlock { tx_hash } => format!(
+        MoneyStanding::Confirmed => format!("confirmed: {}", paid(view)),
+        MoneyStanding::Safe => format!("confirmed and safe: {}", paid(view)),
+        MoneyStanding::Final => format!("final: {}, for good", paid(view)),
+        MoneyStanding::InNoBlock { tx_hash } => format!(
             "confirmed, but {tx_hash} is at the moment in no block: a reorganisation took it out"
         ),
-        Standing::Reversed { tx_hash } => {
+        MoneyStanding::Reversed { tx_hash } => {
             format!("REVERSED: {tx_hash} was confirmed and then disappeared")
         }
-        Standing::Returned => format!("confirmed again: {}, after it had disappeared", paid(view)),
-        Standing::Late { in_full } => format!(
+        MoneyStanding::Returned => format!("confirmed again: {}, after it had disappeared", paid(view)),
+        MoneyStanding::Late { in_full } => format!(
             "paid late{}: {}, after the dispute, which stays",
             if in_full { "" } else { ", and not all" },
             paid(view)
         ),
-        Standing::Disputed { code, dispute_code } => match (dispute_code, code) {
+        MoneyStanding::Disputed { code, dispute_code } => match (dispute_code, code) {
             (Some(dispute_code), _) => {
                 format!("disputed: the initiator does not take the result, {dispute_code}")
             }
             (None, Some(code)) => format!("disputed: {}", named(code)),
             (None, None) => "disputed".to_owned(),
         },
-        Standing::NothingDue => "nothing was due".to_owned(),
-        Standing::Closed { code } => closed(view.state, code),
+        MoneyStanding::NothingDue => "nothing was due".to_owned(),
+        MoneyStanding::Closed { code } => closed(view.state, code),
     }
 }
 
@@ -167,7 +167,7 @@ fn step(view: &SettlementView) -> String {
 
 /// The block that a transaction which had disappeared is in again.
 fn again_in(view: &SettlementView) -> Option<u64> {
-    let Standing::Reversed { tx_hash } = view.standing else {
+    let MoneyStanding::Reversed { tx_hash } = view.standing else {
         return None;
     };
     let mut transactions = view.transactions.iter();

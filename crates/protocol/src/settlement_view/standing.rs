@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementStanding))]
-pub enum Standing {
+pub enum MoneyStanding {
     /// The work is not agreed, delivered or verified yet.
     NotDue,
     /// Due, and no PAYMENT says which transaction pays.
@@ -93,7 +93,7 @@ pub enum Standing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum Paid {
+pub enum ProviderPaid {
     /// It has.
     Yes,
     /// It may still come.
@@ -102,51 +102,51 @@ pub enum Paid {
     No,
 }
 
-impl Standing {
+impl MoneyStanding {
     /// Whether that is paid.
-    pub fn paid(self) -> Paid {
+    pub fn paid(self) -> ProviderPaid {
         match self {
-            Standing::Confirmed
-            | Standing::Safe
-            | Standing::Final
-            | Standing::Returned
-            | Standing::Late { in_full: true }
-            | Standing::NothingDue => Paid::Yes,
-            Standing::NotDue
-            | Standing::NotDeclared
-            | Standing::Declared
-            | Standing::Seen { .. }
-            | Standing::WaitingForSafe { .. }
-            | Standing::TooManyTransfers
-            | Standing::Refused { .. }
-            | Standing::InNoBlock { .. } => Paid::NotYet,
-            Standing::Reversed { .. }
-            | Standing::Late { in_full: false }
-            | Standing::Disputed { .. }
-            | Standing::Closed { .. } => Paid::No,
+            MoneyStanding::Confirmed
+            | MoneyStanding::Safe
+            | MoneyStanding::Final
+            | MoneyStanding::Returned
+            | MoneyStanding::Late { in_full: true }
+            | MoneyStanding::NothingDue => ProviderPaid::Yes,
+            MoneyStanding::NotDue
+            | MoneyStanding::NotDeclared
+            | MoneyStanding::Declared
+            | MoneyStanding::Seen { .. }
+            | MoneyStanding::WaitingForSafe { .. }
+            | MoneyStanding::TooManyTransfers
+            | MoneyStanding::Refused { .. }
+            | MoneyStanding::InNoBlock { .. } => ProviderPaid::NotYet,
+            MoneyStanding::Reversed { .. }
+            | MoneyStanding::Late { in_full: false }
+            | MoneyStanding::Disputed { .. }
+            | MoneyStanding::Closed { .. } => ProviderPaid::No,
         }
     }
 
     /// The name that JSON and figures use.
     pub fn name(self) -> &'static str {
         match self {
-            Standing::NotDue => "not_due",
-            Standing::NotDeclared => "not_declared",
-            Standing::Declared => "declared",
-            Standing::Seen { .. } => "seen",
-            Standing::WaitingForSafe { .. } => "waiting_for_safe",
-            Standing::TooManyTransfers => "too_many_transfers",
-            Standing::Refused { .. } => "refused",
-            Standing::Confirmed => "confirmed",
-            Standing::Safe => "safe",
-            Standing::Final => "final",
-            Standing::InNoBlock { .. } => "in_no_block",
-            Standing::Reversed { .. } => "reversed",
-            Standing::Returned => "returned",
-            Standing::Late { .. } => "late",
-            Standing::Disputed { .. } => "disputed",
-            Standing::NothingDue => "nothing_due",
-            Standing::Closed { .. } => "closed",
+            MoneyStanding::NotDue => "not_due",
+            MoneyStanding::NotDeclared => "not_declared",
+            MoneyStanding::Declared => "declared",
+            MoneyStanding::Seen { .. } => "seen",
+            MoneyStanding::WaitingForSafe { .. } => "waiting_for_safe",
+            MoneyStanding::TooManyTransfers => "too_many_transfers",
+            MoneyStanding::Refused { .. } => "refused",
+            MoneyStanding::Confirmed => "confirmed",
+            MoneyStanding::Safe => "safe",
+            MoneyStanding::Final => "final",
+            MoneyStanding::InNoBlock { .. } => "in_no_block",
+            MoneyStanding::Reversed { .. } => "reversed",
+            MoneyStanding::Returned => "returned",
+            MoneyStanding::Late { .. } => "late",
+            MoneyStanding::Disputed { .. } => "disputed",
+            MoneyStanding::NothingDue => "nothing_due",
+            MoneyStanding::Closed { .. } => "closed",
         }
     }
 }

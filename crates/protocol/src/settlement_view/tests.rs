@@ -204,7 +204,7 @@ fn watch() -> Live {
 }
 
 /// A view, the name of its standing, whether that is paid, and the sentence.
-type Row = (SettlementView, &'static str, Paid, String);
+type Row = (SettlementView, &'static str, ProviderPaid, String);
 
 /// Before the confirmation.
 fn waiting() -> Vec<Row> {
@@ -213,7 +213,7 @@ fn waiting() -> Vec<Row> {
         (
             view(&[offer()], due_window(Window::Accept)),
             "not_due",
-            Paid::NotYet,
+            ProviderPaid::NotYet,
             "nothing is due yet: the interaction is offered; next, an ACCEPT or REJECT until \
              2026-01-01T00:01:30.000Z"
                 .to_owned(),
@@ -221,7 +221,7 @@ fn waiting() -> Vec<Row> {
         (
             verified(&[], due_window(Window::Payment)),
             "not_declared",
-            Paid::NotYet,
+            ProviderPaid::NotYet,
             "not declared: the initiator has named no transaction; next, its PAYMENT until \
              2026-01-01T00:01:30.000Z, else the interaction is disputed"
                 .to_owned(),
@@ -229,7 +229,7 @@ fn waiting() -> Vec<Row> {
         (
             verified(&[payment(7)], due_window(Window::Confirmation)),
             "declared",
-            Paid::NotYet,
+            ProviderPaid::NotYet,
             format!(
                 "declared, not seen: the initiator named {h7}, in no block that this ledger \
                  follows; next, the confirmation; without it both parties are told at \
@@ -242,7 +242,7 @@ fn waiting() -> Vec<Row> {
                 due_look(2),
             ),
             "seen",
-            Paid::NotYet,
+            ProviderPaid::NotYet,
             "seen, 7 of 12 blocks; next, look 2 of 4 at 2026-01-01T00:01:15.000Z, with 1 of 4 \
              failures so far"
                 .to_owned(),
@@ -253,7 +253,7 @@ fn waiting() -> Vec<Row> {
                 due_look(1),
             ),
             "refused",
-            Paid::NotYet,
+            ProviderPaid::NotYet,
             format!(
                 "refused because it reverted: {h7}, X811-5003 PAYMENT_FAILED; next, look 1 of 4 at \
                  2026-01-01T00:01:15.000Z, with 1 of 4 failures so far"
@@ -269,7 +269,7 @@ fn paid() -> Vec<Row> {
         (
             verified(&[payment(7), confirmed("confirmed")], watch()),
             "confirmed",
-            Paid::Yes,
+            ProviderPaid::Yes,
             format!(
                 "confirmed: 0.029725 USDC by {h7} in block 20; next, final once no reorganisation \
                  can take it away"
@@ -278,7 +278,7 @@ fn paid() -> Vec<Row> {
         (
             verified(&[payment(7), confirmed("safe")], watch()),
             "safe",
-            Paid::Yes,
+            ProviderPaid::Yes,
             format!(
                 "confirmed and safe: 0.029725 USDC by {h7} in block 20; next, final once no \
                  reorganisation can take it away"
@@ -294,13 +294,13 @@ fn paid() -> Vec<Row> {
                 watch(),
             ),
             "final",
-            Paid::Yes,
+            ProviderPaid::Yes,
             format!("final: 0.029725 USDC by {h7} in block 20, for good"),
         ),
         (
             verified(&[payment(7), confirmed("confirmed"), reversed(7)], watch()),
             "reversed",
-            Paid::No,
+            ProviderPaid::No,
             format!(
                 "REVERSED: {h7} was confirmed and then disappeared; it counts again if it comes back until \
                  2026-01-02T00:00:06.000Z"
@@ -318,7 +318,7 @@ fn paid() -> Vec<Row> {
                 watch(),
             ),
             "returned",
-            Paid::Yes,
+            ProviderPaid::Yes,
             format!(
                 "confirmed again: 0.029725 USDC by {h7} in block 23, after it had disappeared; \
                  next, final once no reorganisation can take it away"
@@ -344,7 +344,7 @@ fn ended() -> Vec<Row> {
                 watch(),
             ),
             "late",
-            Paid::Yes,
+            ProviderPaid::Yes,
             format!("paid late: 0.029725 USDC by {h8} in block 20, after the dispute, which stays"),
         ),
         (
@@ -353,7 +353,7 @@ fn ended() -> Vec<Row> {
                 watch(),
             ),
             "disputed",
-            Paid::No,
+            ProviderPaid::No,
             "disputed: X811-5030 PAYMENT_CONFIRMATION_TIMEOUT; a transfer that still comes is \
              recorded until 2026-01-02T00:00:06.000Z"
                 .to_owned(),
@@ -368,7 +368,7 @@ fn ended() -> Vec<Row> {
                 watch(),
             ),
             "disputed",
-            Paid::No,
+            ProviderPaid::No,
             "disputed: X811-5001 INSUFFICIENT_BALANCE; a transfer that still comes is recorded \
              until 2026-01-02T00:00:06.000Z"
                 .to_owned(),
@@ -376,13 +376,13 @@ fn ended() -> Vec<Row> {
         (
             view(&[offer(), verify(false)], live()),
             "disputed",
-            Paid::No,
+            ProviderPaid::No,
             "disputed: the initiator does not take the result, QUALITY".to_owned(),
         ),
         (
             verified(&[lapsed("payment", Code::PaymentTimeout)], live()),
             "disputed",
-            Paid::No,
+            ProviderPaid::No,
             "disputed: X811-4024 PAYMENT_TIMEOUT".to_owned(),
         ),
         (
@@ -396,13 +396,13 @@ fn ended() -> Vec<Row> {
                 live(),
             ),
             "nothing_due",
-            Paid::Yes,
+            ProviderPaid::Yes,
             "nothing was due".to_owned(),
         ),
         (
             view(&[offer(), lapsed("verify", Code::VerifyTimeout)], live()),
             "closed",
-            Paid::No,
+            ProviderPaid::No,
             "nothing came due: the interaction is failed, X811-4023 VERIFY_TIMEOUT".to_owned(),
         ),
     ]
@@ -435,7 +435,7 @@ fn a_total_above_the_limit_waits_for_safe_once_it_is_deep() {
     rules.safe_above_micro_usdc = limit;
     let events = [payment(7), seen(7, 15)];
     let view = verified(&events, live.clone());
-    assert_eq!(view.standing, Standing::WaitingForSafe { depth: 12 });
+    assert_eq!(view.standing, MoneyStanding::WaitingForSafe { depth: 12 });
     assert!(
         view.sentence
             .starts_with("seen, 12 blocks deep; a total this large waits"),
@@ -445,7 +445,7 @@ fn a_total_above_the_limit_waits_for_safe_once_it_is_deep() {
     // One block less is the usual waiting.
     let view = verified(&[payment(7), seen(7, 16)], live);
     let (depth, of) = (Some(11), Some(12));
-    assert_eq!(view.standing, Standing::Seen { depth, of });
+    assert_eq!(view.standing, MoneyStanding::Seen { depth, of });
 }
 
 #[test]
@@ -455,7 +455,7 @@ fn of_several_transactions_the_least_deep_one_counts() {
         due_look(1),
     );
     let (depth, of) = (Some(2), Some(12));
-    assert_eq!(view.standing, Standing::Seen { depth, of });
+    assert_eq!(view.standing, MoneyStanding::Seen { depth, of });
     assert_eq!(view.transactions[0].depth, Some(7));
     let view = verified(&[payment(7), payment(8), seen(7, 20)], due_look(1));
     assert!(
@@ -475,7 +475,7 @@ fn blindness_is_told_with_its_cause_its_bound_and_what_is_left() {
         operator_called_at_ms: Some(TimestampMs::new(1_767_312_030_000)),
     };
     let view = verified(&[payment(7)], live);
-    assert_eq!(view.standing, Standing::Declared);
+    assert_eq!(view.standing, MoneyStanding::Declared);
     assert_eq!((view.next.what, view.next.at_ms), (NextStep::Sight, None));
     for part in [
         "its clock stands still since 2026-01-01T00:00:30.000Z because the newest block is old, and \
@@ -585,7 +585,7 @@ fn a_reversal_of_surplus_alone_takes_nothing_away() {
         reversed(8),
     ];
     let view = verified(&events, live());
-    assert_eq!(view.standing, Standing::Confirmed);
+    assert_eq!(view.standing, MoneyStanding::Confirmed);
     assert_eq!(view.paid_micro_usdc.as_micro_usdc(), 29_725);
     assert_eq!(view.transactions[1].standing, TransactionStanding::Reversed);
     // Nor is a surplus missed that is in no block at the moment; it is told.
@@ -596,7 +596,7 @@ fn a_reversal_of_surplus_alone_takes_nothing_away() {
         named("unseen", 8),
     ];
     let view = verified(&events, live());
-    assert_eq!(view.standing, Standing::Confirmed);
+    assert_eq!(view.standing, MoneyStanding::Confirmed);
     assert!(
         view.sentence.contains("at the moment in no block"),
         "{}",
@@ -612,13 +612,13 @@ fn late_transfers_are_paid_once_they_cover_the_total() {
     let view = verified(&events, watch());
     assert_eq!(
         (view.standing, view.paid),
-        (Standing::Late { in_full: false }, Paid::No)
+        (MoneyStanding::Late { in_full: false }, ProviderPaid::No)
     );
     events.push(late(8, 725));
     let view = verified(&events, watch());
     assert_eq!(
         (view.standing, view.paid),
-        (Standing::Late { in_full: true }, Paid::Yes)
+        (MoneyStanding::Late { in_full: true }, ProviderPaid::Yes)
     );
     assert_eq!(view.paid_micro_usdc, view.due_micro_usdc.unwrap());
 }
@@ -629,7 +629,7 @@ fn a_new_payment_takes_the_refusal_of_the_old_one_off_the_front() {
     let view = verified(&refused, due_look(1));
     assert_eq!(
         view.standing,
-        Standing::Refused {
+        MoneyStanding::Refused {
             cause: RefutedCause::OtherPayee,
             reason: None,
             code: Code::InvalidPaymentAddress,
@@ -638,7 +638,7 @@ fn a_new_payment_takes_the_refusal_of_the_old_one_off_the_front() {
     );
     let again = [refused.to_vec(), vec![payment(8)]].concat();
     let view = verified(&again, due_look(1));
-    assert_eq!((view.standing, view.failures), (Standing::Declared, 1));
+    assert_eq!((view.standing, view.failures), (MoneyStanding::Declared, 1));
     assert!(matches!(
         view.transactions[0].standing,
         TransactionStanding::Refuted { .. }
@@ -661,7 +661,7 @@ fn an_auditor_with_the_records_alone_gets_the_same_standing() {
     let disputed = view(&[offer(), verify(false)], Live::nothing(NOW));
     assert_eq!(
         disputed.standing,
-        Standing::Disputed {
+        MoneyStanding::Disputed {
             code: None,
             dispute_code: Some(DisputeCode::Quality)
         }

@@ -10,7 +10,7 @@ use x811_protocol::interaction::table::Sender;
 use x811_protocol::interaction::{StateName, repeated_payment};
 use x811_protocol::kernel::Recorded;
 use x811_protocol::observation::Hindrance;
-use x811_protocol::settlement_view::{Live, Paid, SettlementView, Standing};
+use x811_protocol::settlement_view::{Live, MoneyStanding, ProviderPaid, SettlementView};
 
 use crate::chain::{Chain, DEPTH, OTHER, PAYEE, PAYER, TREASURY, transfers, tx};
 use crate::messages::{FEE, PRICE, TOTAL, header};
@@ -113,7 +113,7 @@ fn rule_02_the_initiator_alone_pays() {
         assert!(outcome.code().is_some(), "{sender:?}");
         assert_eq!(world.name(0), StateName::Verified);
         assert!(world.state(0).settlement().is_none(), "{sender:?}");
-        assert_eq!(view(&world, 0).standing, Standing::NotDeclared);
+        assert_eq!(view(&world, 0).standing, MoneyStanding::NotDeclared);
     }
 }
 
@@ -127,7 +127,7 @@ fn rule_06_the_payee_is_the_offers_whatever_the_message_says() {
     // And a transfer to somebody else pays nobody here.
     let (world, outcome) = paid_by(&[(PAYER, OTHER, TOTAL)]);
     assert_eq!(refuted(&outcome), Some(RefutedCause::OtherPayee));
-    assert_eq!(view(&world, 0).paid, Paid::NotYet);
+    assert_eq!(view(&world, 0).paid, ProviderPaid::NotYet);
 }
 
 #[test]
@@ -137,14 +137,14 @@ fn rule_14_payer_and_payee_are_those_of_the_log() {
     // Relayed: whoever sent the transaction, the transfer is from payer to payee.
     let (world, outcome) = paid_by(&[(OTHER, TREASURY, 1), (PAYER, PAYEE, TOTAL)]);
     assert_eq!(confirmed(&outcome).unwrap().claims[0].ordinal, 1);
-    assert_eq!(view(&world, 0).paid, Paid::Yes);
+    assert_eq!(view(&world, 0).paid, ProviderPaid::Yes);
 }
 
 #[test]
 fn rule_15_one_micro_usdc_short_is_short_and_only_what_is_needed_is_claimed() {
     let (world, outcome) = paid_by(&[(PAYER, PAYEE, TOTAL - 1)]);
     assert_eq!(refuted(&outcome), Some(RefutedCause::Short));
-    let Standing::Refused { code, .. } = view(&world, 0).standing else {
+    let MoneyStanding::Refused { code, .. } = view(&world, 0).standing else {
         panic!("{:?}", view(&world, 0));
     };
     assert_eq!(code, Code::InsufficientBalance);
@@ -221,7 +221,7 @@ fn rule_17_one_transfer_pays_one_interaction() {
         world.registry.claimed.iter().copied().collect::<Vec<_>>(),
         claimed
     );
-    assert_eq!(view(&world, second).paid, Paid::NotYet);
+    assert_eq!(view(&world, second).paid, ProviderPaid::NotYet);
 }
 
 #[test]
@@ -295,11 +295,14 @@ fn rule_23_a_reorg_before_the_confirmation_takes_nothing_but_the_sighting() {
         .mine(tx(1), block, transfers(&[(PAYER, PAYEE, TOTAL)]));
     world.until_block(block + 2);
     world.sweep(0);
-    assert!(matches!(view(&world, 0).standing, Standing::Seen { .. }));
+    assert!(matches!(
+        view(&world, 0).standing,
+        MoneyStanding::Seen { .. }
+    ));
     world.chain.reorganise_away(tx(1));
     let outcome = world.sweep(0);
     assert_eq!(outcome.types(), ["unseen"]);
-    assert_eq!(view(&world, 0).standing, Standing::Declared);
+    assert_eq!(view(&world, 0).standing, MoneyStanding::Declared);
     assert_eq!(world.settlement(0).failures, 0);
     // The same signed transaction comes back in another block.
     let block = Chain::head_number(world.now) + 1;
@@ -394,7 +397,7 @@ fn rule_30_what_a_fee_on_transfer_leaves_is_what_counts() {
     // The payer sent the total; the token's logs say what came and what was kept.
     let (world, outcome) = paid_by(&[(PAYER, PAYEE, TOTAL - fee), (PAYER, OTHER, fee)]);
     assert_eq!(refuted(&outcome), Some(RefutedCause::Short));
-    assert_eq!(view(&world, 0).paid, Paid::NotYet);
+    assert_eq!(view(&world, 0).paid, ProviderPaid::NotYet);
     // Who sends so much more that the total arrives has paid, and no more than the log says.
     let (world, outcome) = paid_by(&[(PAYER, PAYEE, TOTAL), (PAYER, OTHER, fee)]);
     let claims = &confirmed(&outcome).unwrap().claims;

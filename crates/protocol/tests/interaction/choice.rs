@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use x811_protocol::evm::EvmAddress;
-use x811_protocol::interaction::claim::{Candidate, Due, choose};
+use x811_protocol::settlement::claim::{Candidate, Due, choose};
 
 use crate::chain::{PAYEE, TREASURY, micro, tx};
 

@@ -10,9 +10,9 @@ use x811_protocol::canonical::to_canonical;
 use x811_protocol::envelope::CoreType;
 use x811_protocol::event::{Claim, Confirmed, Event, SettlementEvent};
 use x811_protocol::evm::{ChainId, EvmAddress};
-use x811_protocol::interaction::claim::{Candidate, Due, choose};
 use x811_protocol::interaction::table::Sender;
 use x811_protocol::interaction::{Outline, State, StateName};
+use x811_protocol::settlement::claim::{Candidate, Due, choose};
 
 use crate::chain::{Chain, OTHER, PAYEE, PAYER, TREASURY, transfers, tx};
 use crate::messages::{FEE, MOVES, Message, PRICE, SENDERS, TOTAL};

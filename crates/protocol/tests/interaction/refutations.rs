@@ -3,8 +3,9 @@
 
 use x811_protocol::code::Code;
 use x811_protocol::event::{Event, Refuted, RefutedCause, SettlementEvent};
-use x811_protocol::interaction::{Standing, StateName};
+use x811_protocol::interaction::StateName;
 use x811_protocol::observation::TransactionStatus;
+use x811_protocol::settlement::DeclaredStanding;
 
 use crate::chain::{Chain, DEPTH, OTHER, PAYEE, PAYER, TREASURY, transfers, tx};
 use crate::messages::{FEE, PRICE, TOTAL};
@@ -48,7 +49,7 @@ fn reverted() {
     let block = world.next_block();
     assert!(matches!(
         world.settlement(0).declared[0].standing,
-        Standing::Refuted(_)
+        DeclaredStanding::Refuted(_)
     ));
     world.until_block(block + 1);
     assert_eq!(world.sweep(0).events, [], "once per hash");

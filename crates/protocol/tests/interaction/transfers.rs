@@ -7,10 +7,11 @@ use x811_protocol::event::{
     Confirmed, Event, Evidence, FindingStatus, Level, Seen, SettlementEvent,
 };
 use x811_protocol::evm::ChainId;
-use x811_protocol::interaction::level::STAND_IN_BLOCKS;
-use x811_protocol::interaction::{Interaction, Standing, State, StateName};
+use x811_protocol::interaction::{Interaction, State, StateName};
 use x811_protocol::kernel::Machine;
 use x811_protocol::observation::Transfer;
+use x811_protocol::settlement::DeclaredStanding;
+use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 
 use crate::chain::{Chain, DEPTH, OTHER, PAYEE, PAYER, TREASURY, micro, transfers, tx};
 use crate::messages::{FEE, PRICE, TOTAL};
@@ -453,7 +454,7 @@ fn a_transaction_that_leaves_its_block_is_unseen_at_once() {
     world.sweep(0);
     assert_eq!(
         world.settlement(0).declared[0].standing,
-        Standing::Seen(Chain::block(block))
+        DeclaredStanding::Seen(Chain::block(block))
     );
 
     world.chain.reorganise_away(tx(1));
@@ -465,7 +466,10 @@ fn a_transaction_that_leaves_its_block_is_unseen_at_once() {
     let at_its_height = world.clone().sweep_at(0, block);
     assert_eq!(at_its_height.types(), ["unseen"]);
     assert_eq!(world.sweep(0).types(), ["unseen"]);
-    assert_eq!(world.settlement(0).declared[0].standing, Standing::Unseen);
+    assert_eq!(
+        world.settlement(0).declared[0].standing,
+        DeclaredStanding::Unseen
+    );
     assert_eq!(world.sweep(0).events, [], "once");
 
     world.until_block(block + DEPTH - 1);

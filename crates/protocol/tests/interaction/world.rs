@@ -236,7 +236,7 @@ impl World {
             .iter()
             .filter_map(|s| s.state.as_ref()?.watched());
         watched
-            .flat_map(|(_, declared)| declared.iter().map(|declared| declared.tx_hash))
+            .flat_map(|payment| payment.declared.iter().map(|declared| declared.tx_hash))
             .collect()
     }
 

@@ -6,7 +6,7 @@ use x811_protocol::parameters::{LeaderPolicy, Leaders, Rounds};
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round::{
     self, Context, Input, Outcome, Reason, RoundDecided, RoundEvent, RoundOpened, RoundWindow,
-    Standing, State, StateName, Surroundings,
+    State, StateName, Surroundings, VoterStanding,
 };
 
 use crate::world::{Kept, Stored, World, agent, evolve, of_round, open_vote, reveal};
@@ -259,8 +259,8 @@ fn cc_005_cx_19_and_cx_21_what_a_mechanism_needs() {
 struct Nobody;
 
 impl Surroundings for Nobody {
-    fn standing(&self, _agent: x811_protocol::did::Did) -> Standing {
-        Standing::default()
+    fn standing(&self, _agent: x811_protocol::did::Did) -> VoterStanding {
+        VoterStanding::default()
     }
 
     fn round(&self, _id: x811_protocol::id::RoundId) -> Option<&State> {

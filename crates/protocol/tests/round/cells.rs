@@ -15,7 +15,7 @@ use x811_protocol::round::table::{
     EVENTS, LAPSES, Next, Office, TRANSITIONS, is_evidence, refusal, transition,
 };
 use x811_protocol::round::{
-    Countersignature, Outcome, Phase, Reason, RoundWindow, StateName, Verdict, VoteRecord,
+    Countersignature, Outcome, Phase, Reason, RoundWindow, StateName, TallyVerdict, VoteRecord,
 };
 
 use crate::world::{World, agent, digest, of_round, open_vote, reveal};
@@ -115,7 +115,7 @@ fn put(world: &mut World, proposal: &Proposal, name: StateName, verb: ConsensusV
         } else {
             Outcome::Abort
         };
-        state.decided = Some(Verdict {
+        state.decided = Some(TallyVerdict {
             outcome,
             reason: Reason::NoQuorum,
             ..state.verdict(at)

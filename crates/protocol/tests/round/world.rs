@@ -18,9 +18,9 @@ use x811_protocol::observation::Block;
 use x811_protocol::parameters::Rounds;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round::{
-    self, Board, Context, CycleDrawn, Derived, Entry, Failed, InARow, Input, Message, Opened,
-    Outcome, Reason, Recorded, Relation, RoundEvent, RoundWindow, Standing, State, Surroundings,
-    Taken, Verdict,
+    self, Admitted, Board, Context, CycleDrawn, Derived, Entry, Failed, InARow, Input, Message,
+    Opened, Outcome, Reason, Recorded, Relation, RoundEvent, RoundWindow, State, Surroundings,
+    TallyVerdict, VoterStanding,
 };
 use x811_protocol::signature::Signature;
 use x811_protocol::time::TimestampMs;
@@ -105,8 +105,8 @@ pub(crate) struct World {
 struct Around<'a>(&'a World);
 
 impl Surroundings for Around<'_> {
-    fn standing(&self, agent: Did) -> Standing {
-        Standing {
+    fn standing(&self, agent: Did) -> VoterStanding {
+        VoterStanding {
             age_ms: 1_000,
             is_active: true,
             is_excluded: self.0.excluded.contains(&agent),
@@ -247,8 +247,8 @@ impl World {
         };
         let state = self.states.get(&facts.round());
         match round::decide(state, &input, &context, self.now)? {
-            Taken::Repeat => Ok(Derived::default()),
-            Taken::Record(derived) => Ok(derived),
+            Admitted::Repeat => Ok(Derived::default()),
+            Admitted::Record(derived) => Ok(derived),
         }
     }
 
@@ -270,8 +270,8 @@ impl World {
         };
         let state = self.states.get(&id);
         match round::decide(state, &input, &context, self.now)? {
-            Taken::Repeat => Ok(false),
-            Taken::Record(derived) => {
+            Admitted::Repeat => Ok(false),
+            Admitted::Record(derived) => {
                 let retried = match &facts {
                     ConsensusFacts::Propose(proposal) => proposal.resubmission_of,
                     _ => None,
@@ -418,7 +418,7 @@ impl World {
         &self.states[&id]
     }
 
-    pub(crate) fn verdict(&self, id: RoundId) -> Verdict {
+    pub(crate) fn verdict(&self, id: RoundId) -> TallyVerdict {
         self.states[&id].decided.unwrap()
     }
 

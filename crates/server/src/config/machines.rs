@@ -1,6 +1,6 @@
 //! What the blocks of machines beside interactions may say.
 
-use super::{ConfigError, ServerConfig};
+use super::{ConfigError, ServerConfig, found};
 use x811_protocol::parameters::{Capabilities, Contracts, CycleRule, Exclusion, Rounds};
 
 /// Most turns of a negotiation.
@@ -31,19 +31,25 @@ const MAX_BREACHES: u64 = 64;
 pub(super) const MAX_COUNTERS: u64 = 100;
 
 impl ServerConfig {
-    /// Whether each block holds its machine to something that can be kept.
-    pub(super) fn validate_machines(&self) -> Result<(), ConfigError> {
-        if self.contracts.is_some_and(|block| !is_bounded(&block)) {
-            return Err(ConfigError::Contracts);
+    /// Which blocks hold their machine to something that cannot be kept.
+    pub(super) fn faults_of_machines(&self) -> Vec<ConfigError> {
+        let contracts = self.contracts.as_ref();
+        let capabilities = self.capabilities.as_ref();
+        let mut faults = found([
+            (
+                contracts.is_some_and(|block| !is_bounded(block)),
+                ConfigError::Contracts,
+            ),
+            (
+                capabilities.is_some_and(|block| !can_be_kept(block)),
+                ConfigError::Capabilities,
+            ),
+        ]);
+        if let Some(block) = &self.rounds {
+            let needs = needs_of_rounds(block, &self.network.name);
+            faults.extend(needs.map(ConfigError::Rounds));
         }
-        if self.capabilities.is_some_and(|block| !can_be_kept(&block)) {
-            return Err(ConfigError::Capabilities);
-        }
-        let can_be_decided = |block| can_be_decided(block, &self.network.name);
-        match self.rounds.as_ref().map(can_be_decided) {
-            Some(Err(why)) => Err(ConfigError::Rounds(why)),
-            Some(Ok(())) | None => Ok(()),
-        }
+        faults
     }
 }
 
@@ -89,8 +95,8 @@ fn is_fair(exclusion: Exclusion) -> bool {
         && (1..=MAX_CONTRACT_MS).contains(&exclusion.for_ms)
 }
 
-/// Whether rounds can be opened and come to an end; what is wrong otherwise.
-fn can_be_decided(block: &Rounds, network: &str) -> Result<(), &'static str> {
+/// What `block` lacks for rounds that can be opened and come to an end.
+fn needs_of_rounds(block: &Rounds, network: &str) -> impl Iterator<Item = &'static str> {
     let times_ms = [
         block.min_timeout_ms,
         block.max_timeout_ms,
@@ -112,25 +118,36 @@ fn can_be_decided(block: &Rounds, network: &str) -> Result<(), &'static str> {
     ];
     let is_drawn = block.cycle == CycleRule::Random;
     let is_watched = block.cycle_network.as_deref() == Some(network);
-    if !times_ms.iter().all(is_time) {
-        Err("needs times of 1 ms to 366 days")
-    } else if block.open_ms.saturating_add(block.min_timeout_ms) > block.max_timeout_ms {
-        Err("needs a max_timeout_ms of at least open_ms and min_timeout_ms together")
-    } else if block.participants > MAX_PARTICIPANTS || quotas.contains(&0) {
-        Err("needs 1 to 512 participants, and limits of a proposer of at least 1")
-    } else if block.leaders.dids.len() > MAX_LEADERS || block.humans.len() > MAX_HUMANS {
-        Err("takes 64 leaders.dids and 16 humans at most")
-    } else if block.downtime_permille > 1_000 {
-        Err("needs a downtime_permille of 1000 at most")
-    } else if is_drawn && (!is_watched || block.draw_blocks == 0) {
-        Err(
+    let shortest_ms = block.open_ms.saturating_add(block.min_timeout_ms);
+    let checks = [
+        (
+            !times_ms.iter().all(is_time),
+            "needs times of 1 ms to 366 days",
+        ),
+        (
+            shortest_ms > block.max_timeout_ms,
+            "needs a max_timeout_ms of at least open_ms and min_timeout_ms together",
+        ),
+        (
+            block.participants > MAX_PARTICIPANTS || quotas.contains(&0),
+            "needs 1 to 512 participants, and limits of a proposer of at least 1",
+        ),
+        (
+            block.leaders.dids.len() > MAX_LEADERS || block.humans.len() > MAX_HUMANS,
+            "takes 64 leaders.dids and 16 humans at most",
+        ),
+        (
+            block.downtime_permille > 1_000,
+            "needs a downtime_permille of 1000 at most",
+        ),
+        (
+            is_drawn && (!is_watched || block.draw_blocks == 0),
             "with cycle = \"random\" needs the name of its network as cycle_network, and draw_blocks of at least 1",
-        )
-    } else if block.retries > MAX_RETRIES {
-        Err("takes 100 retries at most")
-    } else {
-        Ok(())
-    }
+        ),
+        (block.retries > MAX_RETRIES, "takes 100 retries at most"),
+    ];
+    let lacking = checks.into_iter().filter(|(is_lacking, _)| *is_lacking);
+    lacking.map(|(_, need)| need)
 }
 
 /// Whether negotiations are held to something that can be kept: a rendering is made in one piece.
@@ -155,11 +172,8 @@ mod tests {
             }),
             ..ServerConfig::new("data", network.clone())
         };
-        assert_eq!(config(1).validate_machines(), Ok(()));
-        assert_eq!(
-            config(0).validate_machines(),
-            Err(ConfigError::Capabilities)
-        );
+        assert_eq!(config(1).faults_of_machines(), []);
+        assert_eq!(config(0).faults_of_machines(), [ConfigError::Capabilities]);
         // One breach is one consumer's word against a provider: it takes two at least.
         for (breaches, is_taken) in [(1, false), (2, true), (64, true), (65, false)] {
             let mut told = config(1);
@@ -169,13 +183,14 @@ mod tests {
                     ..Exclusion::DEFAULT
                 });
             }
-            assert_eq!(told.validate_machines().is_ok(), is_taken, "{breaches}");
+            let is_kept = told.faults_of_machines().is_empty();
+            assert_eq!(is_kept, is_taken, "{breaches}");
         }
         let none = ServerConfig {
             capabilities: None,
             ..config(0)
         };
-        assert_eq!(none.validate_machines(), Ok(()));
+        assert_eq!(none.faults_of_machines(), []);
     }
 
     #[test]
@@ -185,14 +200,14 @@ mod tests {
             rounds: Some(rounds),
             ..ServerConfig::new("data", network.clone())
         };
-        let verdict = |rounds| with(rounds).validate_machines();
-        assert_eq!(verdict(Rounds::DEFAULT), Ok(()));
+        let faults = |rounds| with(rounds).faults_of_machines();
+        assert_eq!(faults(Rounds::DEFAULT), []);
         let drawn = Rounds {
             cycle: CycleRule::Random,
             cycle_network: Some(network.name.clone()),
             ..Rounds::DEFAULT
         };
-        assert_eq!(verdict(drawn), Ok(()));
+        assert_eq!(faults(drawn), []);
         let changes: [fn(&mut Rounds); 10] = [
             |it| it.min_timeout_ms = 0,
             |it| it.human_ms = u64::MAX,
@@ -211,8 +226,8 @@ mod tests {
         for (number, change) in changes.into_iter().enumerate() {
             let mut rounds = Rounds::DEFAULT;
             change(&mut rounds);
-            let refused = verdict(rounds);
-            assert!(matches!(refused, Err(ConfigError::Rounds(_))), "{number}");
+            let found = faults(rounds);
+            assert!(matches!(found[..], [ConfigError::Rounds(_)]), "{number}");
         }
     }
 }

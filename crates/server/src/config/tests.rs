@@ -46,7 +46,7 @@ fn a_shortened_accept_window_still_lets_offers_in() {
 #[test]
 fn every_fault_has_its_sentence() {
     type Spoil = fn(&mut ServerConfig);
-    let table: [(Spoil, &str); 16] = [
+    let table: [(Spoil, &str); 17] = [
         (
             |c| c.limits.clock_tolerance_ms = 300_001,
             "tolerance is 300001 ms",
@@ -73,6 +73,7 @@ fn every_fault_has_its_sentence() {
         (|c| c.looks_ms[3] = 0, "the fourth look is 0 ms"),
         (|c| c.connections.max_connections = 0, "limit is 0"),
         (|c| c.network.name = "Base".to_owned(), "[a-z0-9-]"),
+        (|c| c.network.chain_id = ChainId::new(0), "chain id is 0"),
         (|c| c.network.confirmed_depth = 0, "depth is 0"),
         (|c| c.network.endpoint_quorum = Some(2), "endpoint_quorum"),
         (|c| c.network.endpoint_quorum = Some(0), "endpoint_quorum"),
@@ -97,6 +98,30 @@ fn every_fault_has_its_sentence() {
         let error = config.validate().unwrap_err().to_string();
         assert!(error.contains(sentence), "{error}");
     }
+}
+
+#[test]
+fn all_that_is_wrong_is_said_at_once() {
+    let mut config = config();
+    config.snapshot_every_records = 0;
+    config.windows.verify_ms = 1;
+    config.looks_ms[0] = 2;
+    config.contracts = Some(Contracts {
+        max_turns: 0,
+        ..Contracts::DEFAULT
+    });
+    config.network.poll_ms = 0;
+    let said = config.validate().unwrap_err().to_string();
+    for fault in [
+        "every 0 records",
+        "verify window is 1 ms",
+        "first look is 2 ms",
+        "[contracts]",
+        "two polls is 0 ms",
+    ] {
+        assert!(said.contains(fault), "{fault}: {said}");
+    }
+    assert_eq!(said.matches(". Also: ").count(), 4, "{said}");
 }
 
 #[test]
@@ -134,7 +159,7 @@ fn a_public_authority_is_what_clients_sign() {
         config.public_authority = Some(bad.to_owned());
         assert_eq!(
             config.validate(),
-            Err(ConfigError::PublicAuthority),
+            Err(ConfigErrors(vec![ConfigError::PublicAuthority])),
             "{bad}"
         );
     }

@@ -21,7 +21,7 @@ const LEAVES: u64 = u64::MAX;
 /// All places.
 #[derive(Debug)]
 pub(super) struct Places {
-    held: Mutex<Held>,
+    held: Mutex<HeldPlaces>,
     /// Most connections, in all.
     most: usize,
     /// Most of one address; a /48 of IPv6 has [`OF_A_SITE`] times as many.
@@ -31,15 +31,15 @@ pub(super) struct Places {
 }
 
 #[derive(Debug, Default)]
-struct Held {
-    places: HashMap<u64, Arc<Place>>,
+struct HeldPlaces {
+    places: HashMap<u64, Arc<ConnectionPlace>>,
     networks: HashMap<IpAddr, Arc<AtomicUsize>>,
     sites: HashMap<Ipv6Addr, Arc<AtomicUsize>>,
 }
 
 /// One connection's.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionPlace {
     number: u64,
     address: Counted,
     /// Connections of its address, this one included.
@@ -53,7 +53,7 @@ pub(super) struct Place {
 
 /// A place that is held; given back when dropped.
 #[derive(Debug)]
-pub(super) struct Taken(Arc<Place>);
+pub(super) struct TakenPlace(Arc<ConnectionPlace>);
 
 /// Why there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,12 +82,12 @@ impl Places {
 
     /// A place for a connection from `peer`; where there is none, that of one that waits, and whether it
     /// was. This machine has no share: a proxy may be on it.
-    pub(super) fn take(self: &Arc<Self>, peer: IpAddr) -> Result<(Taken, bool), Full> {
+    pub(super) fn take(self: &Arc<Self>, peer: IpAddr) -> Result<(TakenPlace, bool), Full> {
         let address = Counted::of(peer);
         let mut held = self.lock();
         let mut has_given_way = false;
         if !address.network.is_loopback() && self.is_full_for(&held, address) {
-            let own = |place: &Place| {
+            let own = |place: &ConnectionPlace| {
                 place.address.network == address.network
                     || (address.site.is_some() && place.address.site == address.site)
             };
@@ -106,7 +106,7 @@ impl Places {
         Ok((self.held_by(&mut held, address), has_given_way))
     }
 
-    fn held_by(self: &Arc<Self>, held: &mut Held, address: Counted) -> Taken {
+    fn held_by(self: &Arc<Self>, held: &mut HeldPlaces, address: Counted) -> TakenPlace {
         let of_address = held.networks.entry(address.network).or_default().clone();
         of_address.fetch_add(1, Ordering::Relaxed);
         if let Some(site) = address.site {
@@ -114,7 +114,7 @@ impl Places {
             of_site.fetch_add(1, Ordering::Relaxed);
         }
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
-        let place = Arc::new(Place {
+        let place = Arc::new(ConnectionPlace {
             number: now,
             address,
             of_address,
@@ -123,25 +123,25 @@ impl Places {
             all: self.clone(),
         });
         held.places.insert(now, place.clone());
-        Taken(place)
+        TakenPlace(place)
     }
 
-    fn is_full_for(&self, held: &Held, address: Counted) -> bool {
+    fn is_full_for(&self, held: &HeldPlaces, address: Counted) -> bool {
         let of_network = count(held.networks.get(&address.network));
         let of_site = address.site.map_or(0, |site| count(held.sites.get(&site)));
         let most_per_site = self.most_per_address.saturating_mul(OF_A_SITE as usize);
         of_network >= self.most_per_address || of_site >= most_per_site
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, HeldPlaces> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
+impl HeldPlaces {
     /// Takes the place of one of `among` whose address has at least `own` connections; false where
     /// none waits.
-    fn send_away(&mut self, own: usize, among: impl Fn(&Place) -> bool) -> bool {
+    fn send_away(&mut self, own: usize, among: impl Fn(&ConnectionPlace) -> bool) -> bool {
         // The one that is found may be asked something just then: then the next.
         while let Some((since, place)) = self.longest(own, &among) {
             let order = Ordering::Relaxed;
@@ -157,7 +157,11 @@ impl Held {
         false
     }
 
-    fn longest(&self, own: usize, among: impl Fn(&Place) -> bool) -> Option<(u64, Arc<Place>)> {
+    fn longest(
+        &self,
+        own: usize,
+        among: impl Fn(&ConnectionPlace) -> bool,
+    ) -> Option<(u64, Arc<ConnectionPlace>)> {
         let waiting = self.places.values().filter_map(|place| {
             let since = place.waits_since.load(Ordering::Relaxed);
             let count = place.of_address.load(Ordering::Relaxed);
@@ -169,7 +173,7 @@ impl Held {
     }
 
     /// Gives its place back, unless that was done.
-    fn forget(&mut self, place: &Place) {
+    fn forget(&mut self, place: &ConnectionPlace) {
         if self.places.remove(&place.number).is_none() {
             return;
         }
@@ -189,7 +193,7 @@ fn count(of: Option<&Arc<AtomicUsize>>) -> usize {
     of.map_or(0, |count| count.load(Ordering::Relaxed))
 }
 
-impl Place {
+impl ConnectionPlace {
     /// The ledger has something to do for it; false where it was told to leave.
     pub(super) fn works(&self) -> bool {
         self.turns(|_| WORKS)
@@ -222,15 +226,15 @@ impl Place {
     }
 }
 
-impl std::ops::Deref for Taken {
-    type Target = Arc<Place>;
+impl std::ops::Deref for TakenPlace {
+    type Target = Arc<ConnectionPlace>;
 
-    fn deref(&self) -> &Arc<Place> {
+    fn deref(&self) -> &Arc<ConnectionPlace> {
         &self.0
     }
 }
 
-impl Drop for Taken {
+impl Drop for TakenPlace {
     fn drop(&mut self) {
         self.0.all.lock().forget(&self.0);
     }
@@ -241,12 +245,12 @@ mod tests {
     use super::*;
     use futures_util::FutureExt as _;
 
-    fn take(places: &Arc<Places>, address: &str) -> Result<Taken, Full> {
+    fn take(places: &Arc<Places>, address: &str) -> Result<TakenPlace, Full> {
         let taken = places.take(address.parse().unwrap());
         taken.map(|(place, _)| place)
     }
 
-    fn is_sent_away(place: &Taken) -> bool {
+    fn is_sent_away(place: &TakenPlace) -> bool {
         place.gives_way().now_or_never().is_some()
     }
 

@@ -1,6 +1,6 @@
 //! A connection and its requests' bodies, as they tell the connection's place whose turn it is.
 
-use super::places::Place;
+use super::places::ConnectionPlace;
 use axum::body::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::io;
@@ -12,11 +12,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// A connection whose reader shows that it is there by what it takes.
 pub(super) struct WatchedStream<S> {
     stream: S,
-    place: Arc<Place>,
+    place: Arc<ConnectionPlace>,
 }
 
 impl<S> WatchedStream<S> {
-    pub(super) fn new(stream: S, place: Arc<Place>) -> WatchedStream<S> {
+    pub(super) fn new(stream: S, place: Arc<ConnectionPlace>) -> WatchedStream<S> {
         WatchedStream { stream, place }
     }
 }
@@ -54,12 +54,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
 /// A request's body as it arrives.
 pub(crate) struct Arriving {
     body: Incoming,
-    place: Arc<Place>,
+    place: Arc<ConnectionPlace>,
     waits: bool,
 }
 
 impl Arriving {
-    pub(super) fn new(body: Incoming, place: Arc<Place>) -> Arriving {
+    pub(super) fn new(body: Incoming, place: Arc<ConnectionPlace>) -> Arriving {
         Arriving {
             body,
             place,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use x811_ledger::clock::Clock;
 use x811_protocol::did::Did;
-use x811_store::{FeedAck, OpenError, SqliteFeed};
+use x811_store::{AckFile, FeedAck, OpenError};
 
 /// How long is waited between two writes, in milliseconds.
 const WRITE_EVERY_MS: u64 = 1_000;
@@ -27,7 +27,7 @@ pub(super) struct AckWriter {
 
 struct Shared {
     /// None where it can neither be used nor made anew: then memory is all there is.
-    file: Option<SqliteFeed>,
+    file: Option<AckFile>,
     unwritten: Mutex<HashMap<Did, FeedAck>>,
 }
 
@@ -35,7 +35,7 @@ impl FeedAcks {
     /// Opens those beside a log of `size` records; a file that cannot be used is replaced by an empty
     /// one.
     pub(super) async fn open(data_dir: &Path, size: u64) -> (FeedAcks, AckWriter) {
-        let opened = match SqliteFeed::open(data_dir, size).await {
+        let opened = match AckFile::open(data_dir, size).await {
             Err(error) => {
                 tracing::warn!(%error, "acknowledgements of feeds are lost: messages come again");
                 anew(data_dir, size).await
@@ -91,9 +91,9 @@ impl FeedAcks {
     }
 }
 
-async fn anew(data_dir: &Path, size: u64) -> Result<SqliteFeed, OpenError> {
-    SqliteFeed::remove(data_dir)?;
-    SqliteFeed::open(data_dir, size).await
+async fn anew(data_dir: &Path, size: u64) -> Result<AckFile, OpenError> {
+    AckFile::remove(data_dir)?;
+    AckFile::open(data_dir, size).await
 }
 
 impl Shared {

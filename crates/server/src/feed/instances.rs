@@ -30,7 +30,7 @@ struct Loops {
 
 /// A read of the newest loop of an agent, as long as it is that.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldRead {
     tag: Tag,
     newest: watch::Receiver<Tag>,
     /// Asks another process of the ledger meanwhile.
@@ -53,7 +53,7 @@ pub(crate) struct Superseded;
 
 impl Instances {
     /// A read of the loop `instance` of `agent`: it is the newest, or becomes it when its name is new.
-    pub(crate) fn claim(&self, agent: Did, instance: &str) -> Result<Held, Superseded> {
+    pub(crate) fn claim(&self, agent: Did, instance: &str) -> Result<HeldRead, Superseded> {
         let tag = tag_of(instance);
         let mut of = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if of.len() >= MOST_AGENTS && !of.contains_key(&agent) {
@@ -69,7 +69,7 @@ impl Instances {
         if *loops.newest.borrow() != tag {
             loops.replace(tag);
         }
-        Ok(Held {
+        Ok(HeldRead {
             tag,
             newest: loops.newest.subscribe(),
             asking: None,
@@ -103,10 +103,10 @@ fn tag_of(instance: &str) -> Tag {
     std::array::from_fn(|at| digest.as_bytes()[at])
 }
 
-impl Held {
+impl HeldRead {
     /// The same, which `asking` watches over as long as it lives.
-    pub(crate) fn asking(self, asking: JoinHandle<()>) -> Held {
-        Held {
+    pub(crate) fn asking(self, asking: JoinHandle<()>) -> HeldRead {
+        HeldRead {
             asking: Some(Asking(asking)),
             ..self
         }

@@ -13,7 +13,7 @@ mod instances;
 mod tokens;
 
 use acks::FeedAcks;
-pub(crate) use instances::{Held, Instances};
+pub(crate) use instances::{HeldRead, Instances};
 pub(crate) use tokens::{Claims, Scope, TokenFault, Tokens};
 
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! it may act and is there; what it has earned; the records that gave it its keys; what it says that it can do.
 
 use super::interaction::Question;
-use super::message_by_id::Found;
+use super::message_by_id::FoundEnvelope;
 use super::stream_page::{self, StreamPage};
 use crate::app::App;
 use crate::error::ApiError;
@@ -253,7 +253,7 @@ pub(super) async fn capabilities<C: Clock>(
         record.recorded_at_ms(),
         row.detail["revision"],
     );
-    let found = Found {
+    let found = FoundEnvelope {
         app,
         before: Some(before),
         envelope: Some(envelope.ok_or_else(|| ApiError::damaged(position))?),

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 use utoipa::IntoParams;
-use x811_ledger::agent::Standing;
+use x811_ledger::agent::AgentStanding;
 use x811_ledger::clock::Clock;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::ParsedHeartbeat;
@@ -90,7 +90,7 @@ fn note_envelope<C: Clock>(app: &App<C>, did: Did, body: &[u8]) -> Result<(), Re
     }
     let (world, now) = (app.ledger.world(), app.ledger.now());
     let agent = world.agent(did).ok_or_else(ApiError::no_such_agent)?;
-    if agent.standing(now) != Standing::Active {
+    if agent.standing(now) != AgentStanding::Active {
         return Err(ApiError::not_itself().into());
     }
     let tolerance_ms = world

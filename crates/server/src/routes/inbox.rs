@@ -18,7 +18,7 @@ use axum::response::Response;
 pub(super) use consumed::check_named;
 pub(super) use cursor::Cursor;
 pub(super) use named::{InstanceName, hold, superseded};
-pub(super) use page::{Message, Place, messages};
+pub(super) use page::{InboxPlace, Message, messages};
 
 use serde::Deserialize;
 use std::sync::Arc;

@@ -22,7 +22,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use std::str::FromStr;
 use std::sync::Arc;
-use x811_eventlog::tile::{Content, write_entries};
+use x811_eventlog::tile::{TileContent, write_entries};
 use x811_eventlog::{Checkpoint, HashTile, Record, Tile, TlogProof};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
@@ -178,7 +178,7 @@ pub(super) async fn hashes<C: Clock>(
 ) -> Result<impl IntoResponse, ReadRefusal> {
     let path = format!("tile/{level}/{index}");
     let (named, checkpoint) = named_tile(&app, &path).await?;
-    let Content::Hashes(level) = named.content else {
+    let TileContent::Hashes(level) = named.content else {
         return Err(ApiError::not_found("hashes have a level of 0 to 63").into());
     };
     let rows = app.ledger.read_model();

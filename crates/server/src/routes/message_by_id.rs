@@ -93,7 +93,7 @@ pub(super) async fn handle<C: Clock>(
     };
     let first = String::from_utf8(streamed::json(&first)?);
     let first = first.map_err(|_| ApiError::internal())?;
-    let found = Found {
+    let found = FoundEnvelope {
         before: Some(before(&first, envelope.is_some())),
         envelope,
         after: Some(after(erased_at)),
@@ -118,7 +118,7 @@ fn after(erased_at: Option<u64>) -> String {
 
 /// An envelope with something around it. Of a message: `first`, the body of the 202; `envelope`, the
 /// whole of it, or without one `erased_at`.
-pub(super) struct Found<C> {
+pub(super) struct FoundEnvelope<C> {
     pub(super) app: Arc<App<C>>,
     pub(super) before: Option<String>,
     /// Absent once its body is erased.
@@ -126,7 +126,7 @@ pub(super) struct Found<C> {
     pub(super) after: Option<String>,
 }
 
-impl<C: Clock> Pieces for Found<C> {
+impl<C: Clock> Pieces for FoundEnvelope<C> {
     async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         if let Some(before) = self.before.take() {
             return Ok(Some(before.into()));

@@ -17,7 +17,7 @@ use crate::metrics::HttpFigures;
 use crate::others;
 use crate::passing::Passing;
 use crate::presence::Presence;
-use crate::role::{Role, Seen, Standing};
+use crate::role::{Role, Seen, StandbyLog};
 use crate::start::blindness::BlindnessBound;
 use crate::start::log_check::LogCheck;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use x811_ledger::port::ReadModel as _;
 use x811_ledger::proof;
 use x811_ledger::sequencer::{self, Follower, OpenError, RowsError};
 use x811_ledger::world::World;
-use x811_store::{Backend, CheckpointPlaces, Database, Published, SqliteReadModel};
+use x811_store::{Backend, CheckpointPlaces, Database, Published, ReadRows};
 use x811_watcher::NetworkHealth;
 
 /// Time between two looks at the published head, in milliseconds.
@@ -47,10 +47,10 @@ const LOOK_PATIENCE: Duration = Duration::from_millis(2_000);
 pub(super) struct Begun<C> {
     pub(super) identity: Identity,
     store: Arc<Backend>,
-    rows: Arc<SqliteReadModel>,
+    rows: Arc<ReadRows>,
     signer: CheckpointSigner,
     places: Arc<CheckpointPlaces>,
-    follower: Follower<Backend, SqliteReadModel, C>,
+    follower: Follower<Backend, ReadRows, C>,
     ledger: RunningLedger<C>,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Begun<C> {
 pub(super) struct Following {
     pub(super) follower: JoinHandle<Result<Option<World>, OpenError>>,
     pub(super) looks: JoinHandle<Result<(), RunError>>,
-    rows: Arc<SqliteReadModel>,
+    rows: Arc<ReadRows>,
     notes: Notes,
     enough: oneshot::Sender<()>,
     pub(super) phase: watch::Sender<bool>,
@@ -161,7 +161,7 @@ impl<C: Clock> Begun<C> {
             http: HttpFigures::default(),
             cards: cards(config, at.local_addr, &identity),
             passing: Passing::new(&identity.envelope_key, config.peers.clone(), &**entropy),
-            role: Role::Standby(Standing {
+            role: Role::Standby(StandbyLog {
                 store: self.store.clone(),
                 seen,
             }),

@@ -8,17 +8,17 @@ use x811_protocol::digest::Digest;
 use x811_protocol::evm::{BlockHash, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::Transfer;
-use x811_store::{ChainBlock, OpenError, SqliteChain};
+use x811_store::{ChainBlock, ChainBlocks, OpenError};
 use x811_watcher::{BlockStore, BlockStoreError, Header, TailBlock, TailChange, TokenTransaction};
 
 /// Where they lie; nowhere when the file can be neither used nor made anew.
 #[derive(Debug, Clone)]
-pub(super) struct KeptBlocks(Option<Arc<SqliteChain>>);
+pub(super) struct KeptBlocks(Option<Arc<ChainBlocks>>);
 
 impl KeptBlocks {
     /// Opens them; a file that cannot be used is replaced by an empty one.
     pub(super) async fn open(data_dir: &Path) -> KeptBlocks {
-        let opened = match SqliteChain::open(data_dir).await {
+        let opened = match ChainBlocks::open(data_dir).await {
             Err(error) => {
                 tracing::warn!(%error, "the watcher's blocks cannot be used and are asked for again");
                 anew(data_dir).await
@@ -39,9 +39,9 @@ impl KeptBlocks {
     }
 }
 
-async fn anew(data_dir: &Path) -> Result<SqliteChain, OpenError> {
-    SqliteChain::remove(data_dir)?;
-    SqliteChain::open(data_dir).await
+async fn anew(data_dir: &Path) -> Result<ChainBlocks, OpenError> {
+    ChainBlocks::remove(data_dir)?;
+    ChainBlocks::open(data_dir).await
 }
 
 impl BlockStore for KeptBlocks {

@@ -10,7 +10,7 @@ use x811_ledger::clock::Clock;
 use x811_ledger::entropy::Entropy;
 use x811_ledger::sequencer::{self, OpenError};
 use x811_ledger::world::World;
-use x811_store::{SqliteReadModel, StoreError};
+use x811_store::{ReadRows, StoreError};
 
 /// Opens the log with its rows; with new ones where those that are there are damaged.
 pub(super) async fn open_ledger<C: Clock, E: Entropy>(
@@ -20,7 +20,7 @@ pub(super) async fn open_ledger<C: Clock, E: Entropy>(
     clock: &Arc<C>,
     entropy: &Arc<E>,
     warm: Warm,
-) -> Result<(Opened<C, E>, Arc<SqliteReadModel>), StartError> {
+) -> Result<(Opened<C, E>, Arc<ReadRows>), StartError> {
     let rows = match warm.rows {
         Some(rows) => rows,
         None => Arc::new(open_rows(&config.data_dir).await?),
@@ -35,8 +35,8 @@ pub(super) async fn open_ledger<C: Clock, E: Entropy>(
     if let Some(rows) = Arc::into_inner(rows) {
         rows.close().await;
     }
-    SqliteReadModel::remove(&config.data_dir)?;
-    let rows = Arc::new(SqliteReadModel::open(&config.data_dir).await?);
+    ReadRows::remove(&config.data_dir)?;
+    let rows = Arc::new(ReadRows::open(&config.data_dir).await?);
     let opened = open_with((ground, config, signers), clock, entropy, &rows, None).await?;
     Ok((opened, rows))
 }
@@ -45,14 +45,14 @@ pub(super) async fn open_ledger<C: Clock, E: Entropy>(
 #[derive(Default)]
 pub(super) struct Warm {
     pub(super) world: Option<World>,
-    pub(super) rows: Option<Arc<SqliteReadModel>>,
+    pub(super) rows: Option<Arc<ReadRows>>,
 }
 
 async fn open_with<C: Clock, E: Entropy>(
     (ground, config, signers): (&Ground, &ServerConfig, &Signers),
     clock: &Arc<C>,
     entropy: &Arc<E>,
-    rows: &Arc<SqliteReadModel>,
+    rows: &Arc<ReadRows>,
     warm: Option<World>,
 ) -> Result<Opened<C, E>, StartError> {
     let opening = ground.opening(config, signers).await?;
@@ -61,12 +61,12 @@ async fn open_with<C: Clock, E: Entropy>(
     Ok(opened.await?)
 }
 
-pub(super) async fn open_rows(data_dir: &Path) -> Result<SqliteReadModel, StartError> {
-    match SqliteReadModel::open(data_dir).await {
+pub(super) async fn open_rows(data_dir: &Path) -> Result<ReadRows, StartError> {
+    match ReadRows::open(data_dir).await {
         Err(error) if error.is_damage() => {
             tell_of_damage(data_dir, &error);
-            SqliteReadModel::remove(data_dir)?;
-            Ok(SqliteReadModel::open(data_dir).await?)
+            ReadRows::remove(data_dir)?;
+            Ok(ReadRows::open(data_dir).await?)
         }
         opened => Ok(opened?),
     }

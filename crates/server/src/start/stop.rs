@@ -11,7 +11,7 @@ use tokio::task::{JoinError, JoinHandle};
 use x811_ledger::checkpoint::{CheckpointStopped, CheckpointStoreError};
 use x811_ledger::clock::Clock;
 use x811_ledger::sequencer::{OpenError, Stopped};
-use x811_store::{Backend, Lease, SqliteReadModel};
+use x811_store::{Backend, Lease, ReadRows};
 
 /// How long requests that were taken may still take.
 const REQUESTS_GRACE: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ pub(super) struct Parts {
     pub(super) watcher: JoinHandle<()>,
     pub(super) acks: JoinHandle<()>,
     pub(super) store: Arc<Backend>,
-    pub(super) read_model: Arc<SqliteReadModel>,
+    pub(super) read_model: Arc<ReadRows>,
     pub(super) lease: Option<Lease>,
     /// Becomes true when this is to end.
     pub(super) phase: watch::Sender<bool>,
@@ -278,7 +278,7 @@ fn flat_io(ended: Result<std::io::Result<()>, JoinError>) -> Result<(), RunError
 }
 
 /// Gives the directory free. The projection lets go of the rows once it has written them.
-async fn close(store: Arc<Backend>, read_model: Arc<SqliteReadModel>) {
+async fn close(store: Arc<Backend>, read_model: Arc<ReadRows>) {
     let alone = async {
         while Arc::strong_count(&store) > 1 || Arc::strong_count(&read_model) > 1 {
             tokio::time::sleep(LOOK_EVERY).await;

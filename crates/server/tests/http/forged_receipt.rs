@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use x811_eventlog::{Checkpoint, Frontier, Record};
 use x811_ledger::export::{LastRecord, StreamEnd};
 use x811_ledger::keys_statement::{KeysStatement, Rotation};
-use x811_ledger::receipt::{Leaf, Receipt, Verdict, verify};
+use x811_ledger::receipt::{ClaimVerdict, Leaf, Receipt, verify};
 use x811_ledger::standing::Standing;
 use x811_protocol::event::{Event, LedgerEvent, LedgerKeyRotated, LedgerRole};
 use x811_protocol::key::SecretKey;
@@ -162,7 +162,7 @@ async fn promise_5_messages_of_another_deal_prove_nothing() {
         let last = checked.steps.last().unwrap();
         assert_eq!(
             (last.about, last.verdict),
-            ("terms", Verdict::Broken),
+            ("terms", ClaimVerdict::Broken),
             "{member}"
         );
         assert_eq!(checked.paid, None);
@@ -180,7 +180,10 @@ async fn promise_5_a_transfer_counts_once_in_a_receipt() {
     });
     let checked = verify(&twice, None);
     let last = checked.steps.last().unwrap();
-    assert_eq!((last.about, last.verdict), ("transfers", Verdict::Broken));
+    assert_eq!(
+        (last.about, last.verdict),
+        ("transfers", ClaimVerdict::Broken)
+    );
     assert!(last.sentence.contains("claimed twice"), "{}", last.sentence);
 }
 
@@ -278,7 +281,7 @@ async fn promise_5_a_transfer_is_the_declared_one_on_a_network_of_the_ledger() {
         let last = checked.steps.last().unwrap();
         assert_eq!(
             (last.about, last.verdict),
-            (about, Verdict::Broken),
+            (about, ClaimVerdict::Broken),
             "{pointer}"
         );
     }

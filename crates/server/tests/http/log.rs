@@ -6,7 +6,7 @@ use crate::world::{Agent, Deal, PATIENCE, Reply, World};
 use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE};
 use serde_json::Value;
 use x811_eventlog::note::NoteKey;
-use x811_eventlog::tile::{Content, TILE_WIDTH, read_entries};
+use x811_eventlog::tile::{TILE_WIDTH, TileContent, read_entries};
 use x811_eventlog::{Checkpoint, Hash, HashTile, Policy, Tile, TlogProof, root_of};
 use x811_ledger::checkpoint::verifies;
 use x811_server::LogReaders;
@@ -110,19 +110,19 @@ async fn c2sp_the_tiles_of_a_log_are_its_records_and_lead_to_its_checkpoint() {
         assert_eq!(answer.content_type, "application/octet-stream");
         assert_eq!(answer.cached, FOR_EVERYBODY);
         match tile.content {
-            Content::Entries => {
+            TileContent::Entries => {
                 let entries = read_entries(&answer.bytes, tile.width).unwrap();
                 leaves.extend(entries.into_iter().map(Hash::of_leaf));
             }
-            Content::Hashes(0) => {
+            TileContent::Hashes(0) => {
                 let tile = HashTile::from_bytes(tile, &answer.bytes).unwrap();
                 hashes.extend_from_slice(tile.hashes());
             }
-            Content::Hashes(1) => {
+            TileContent::Hashes(1) => {
                 let tile = HashTile::from_bytes(tile, &answer.bytes).unwrap();
                 assert_eq!(tile.hashes(), [root_of(&leaves[..256])]);
             }
-            Content::Hashes(_) => panic!("{tile}"),
+            TileContent::Hashes(_) => panic!("{tile}"),
         }
     }
     assert_eq!(leaves, hashes);

@@ -6,7 +6,7 @@ use crate::world::{Deal, Reply, World};
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Hash, Policy};
 use x811_ledger::receipt::{
-    Checked, CompactReceipt, Receipt, Verdict, tlog_proof, verify, verify_compact,
+    Checked, ClaimVerdict, CompactReceipt, Receipt, tlog_proof, verify, verify_compact,
 };
 use x811_protocol::signature::Signature;
 
@@ -51,7 +51,7 @@ async fn receipts_of(names_payee: bool) -> (Reply, Reply, Policy) {
     (answer, compact, policy(&world).await)
 }
 
-fn verdicts(checked: &Checked) -> Vec<(&'static str, Verdict)> {
+fn verdicts(checked: &Checked) -> Vec<(&'static str, ClaimVerdict)> {
     let steps = checked.steps.iter();
     steps.map(|step| (step.about, step.verdict)).collect()
 }
@@ -63,21 +63,21 @@ async fn a_receipt_proves_offline_what_was_agreed_and_recorded() {
     let receipt = Receipt::from_bytes(answer.text.as_bytes()).unwrap();
     let checked = verify(&receipt, Some(&policy));
     let expected = [
-        ("checkpoint", Verdict::Proven),
-        ("issuer", Verdict::Proven),
-        ("record", Verdict::Proven),
-        ("standing", Verdict::Proven),
-        ("keys", Verdict::Asserted),
-        ("messages", Verdict::Proven),
-        ("terms", Verdict::Proven),
-        ("payee", Verdict::Proven),
-        ("network", Verdict::Asserted),
-        ("wallets", Verdict::Asserted),
-        ("transfers", Verdict::Asserted),
-        ("elsewhere", Verdict::NotChecked),
-        ("sequence", Verdict::Asserted),
-        ("transfer", Verdict::NotChecked),
-        ("reversal", Verdict::NotChecked),
+        ("checkpoint", ClaimVerdict::Proven),
+        ("issuer", ClaimVerdict::Proven),
+        ("record", ClaimVerdict::Proven),
+        ("standing", ClaimVerdict::Proven),
+        ("keys", ClaimVerdict::Asserted),
+        ("messages", ClaimVerdict::Proven),
+        ("terms", ClaimVerdict::Proven),
+        ("payee", ClaimVerdict::Proven),
+        ("network", ClaimVerdict::Asserted),
+        ("wallets", ClaimVerdict::Asserted),
+        ("transfers", ClaimVerdict::Asserted),
+        ("elsewhere", ClaimVerdict::NotChecked),
+        ("sequence", ClaimVerdict::Asserted),
+        ("transfer", ClaimVerdict::NotChecked),
+        ("reversal", ClaimVerdict::NotChecked),
     ];
     assert_eq!(verdicts(&checked), expected, "{checked:?}");
     let paid = checked.paid.unwrap();
@@ -91,20 +91,26 @@ async fn a_receipt_proves_offline_what_was_agreed_and_recorded() {
     // Without a key nobody knows whose word it is.
     let alone = verify(&receipt, None);
     assert!((checked.trusted, alone.trusted) == (true, false));
-    assert_eq!(verdicts(&alone)[0], ("checkpoint", Verdict::NotChecked));
+    assert_eq!(
+        verdicts(&alone)[0],
+        ("checkpoint", ClaimVerdict::NotChecked)
+    );
     let proven = verdicts(&alone).into_iter();
-    let proven = proven.filter(|(_, verdict)| *verdict == Verdict::Proven);
-    let by_keys_that_nobody_vouches_for = [("messages", Verdict::Proven)];
+    let proven = proven.filter(|(_, verdict)| *verdict == ClaimVerdict::Proven);
+    let by_keys_that_nobody_vouches_for = [("messages", ClaimVerdict::Proven)];
     assert_eq!(proven.collect::<Vec<_>>(), by_keys_that_nobody_vouches_for);
     let other = NoteKey::new("another.example", [9; 32]).unwrap();
     let other = verify(&receipt, Some(&Policy::of_log(other)));
-    assert_eq!(verdicts(&other), [("checkpoint", Verdict::Broken)]);
+    assert_eq!(verdicts(&other), [("checkpoint", ClaimVerdict::Broken)]);
 }
 
 /// Whom to pay is the ledger's word where the provider did not sign it.
 #[tokio::test]
 async fn ae_056_a_payee_that_no_offer_names_is_asserted() {
-    for (names_payee, expected) in [(true, Verdict::Proven), (false, Verdict::Asserted)] {
+    for (names_payee, expected) in [
+        (true, ClaimVerdict::Proven),
+        (false, ClaimVerdict::Asserted),
+    ] {
         let (answer, _, policy) = receipts_of(names_payee).await;
         let receipt = Receipt::from_bytes(&answer.bytes).unwrap();
         let checked = verify(&receipt, Some(&policy));
@@ -166,15 +172,15 @@ async fn rfc_9942_a_compact_receipt_proves_the_confirmation_alone() {
     let receipt = CompactReceipt::from_bytes(&compact.bytes).unwrap();
     let checked = verify_compact(&receipt, Some(&policy));
     let expected = [
-        ("checkpoint", Verdict::Proven),
-        ("issuer", Verdict::Proven),
-        ("record", Verdict::Proven),
-        ("messages", Verdict::NotChecked),
-        ("transfers", Verdict::Asserted),
-        ("elsewhere", Verdict::NotChecked),
-        ("sequence", Verdict::Asserted),
-        ("transfer", Verdict::NotChecked),
-        ("reversal", Verdict::NotChecked),
+        ("checkpoint", ClaimVerdict::Proven),
+        ("issuer", ClaimVerdict::Proven),
+        ("record", ClaimVerdict::Proven),
+        ("messages", ClaimVerdict::NotChecked),
+        ("transfers", ClaimVerdict::Asserted),
+        ("elsewhere", ClaimVerdict::NotChecked),
+        ("sequence", ClaimVerdict::Asserted),
+        ("transfer", ClaimVerdict::NotChecked),
+        ("reversal", ClaimVerdict::NotChecked),
     ];
     assert_eq!(verdicts(&checked), expected, "{checked:?}");
     let paid = checked.paid.unwrap();
@@ -192,13 +198,19 @@ async fn rfc_9942_a_compact_receipt_proves_the_confirmation_alone() {
     assert_eq!(proof.index, receipt.statement.receipt.proof.position);
 
     let alone = verify_compact(&receipt, None);
-    assert_eq!(verdicts(&alone)[0], ("checkpoint", Verdict::NotChecked));
+    assert_eq!(
+        verdicts(&alone)[0],
+        ("checkpoint", ClaimVerdict::NotChecked)
+    );
     let mut steps = alone.steps.iter().map(|step| step.verdict);
-    assert!(steps.all(|verdict| verdict != Verdict::Proven), "{alone:?}");
+    assert!(
+        steps.all(|verdict| verdict != ClaimVerdict::Proven),
+        "{alone:?}"
+    );
     assert!(!alone.trusted);
     let other = Policy::of_log(NoteKey::new("another.example", [9; 32]).unwrap());
     let other = verify_compact(&receipt, Some(&other));
-    assert_eq!(verdicts(&other), [("checkpoint", Verdict::Broken)]);
+    assert_eq!(verdicts(&other), [("checkpoint", ClaimVerdict::Broken)]);
     let witnessed = format!(
         "log {}\nwitness w witness.example.com/w1+e8498172+BD1AF8PoQ4lakrcKp00bfrycmCzPLsSWjMDNVfEq9GYM\nquorum w\n",
         policy.logs()[0].to_vkey()

@@ -6,7 +6,7 @@ use crate::receipt::policy;
 use crate::world::{Deal, World};
 use serde_json::{Value, json};
 use x811_ledger::audit::audit_export;
-use x811_ledger::receipt::{CompactReceipt, Receipt, Verdict, verify, verify_compact};
+use x811_ledger::receipt::{ClaimVerdict, CompactReceipt, Receipt, verify, verify_compact};
 use x811_protocol::event::{Event, LedgerEvent, LedgerKeyRotated, LedgerRole};
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
@@ -57,7 +57,7 @@ fn breaks(receipt: &Receipt) -> (&'static str, String) {
     let checked = verify(receipt, None);
     assert_eq!(checked.paid, None);
     let last = checked.steps.last().unwrap();
-    assert_eq!(last.verdict, Verdict::Broken, "{}", last.sentence);
+    assert_eq!(last.verdict, ClaimVerdict::Broken, "{}", last.sentence);
     (last.about, last.sentence.clone())
 }
 
@@ -85,7 +85,7 @@ async fn rec_2_receipts_hold_by_the_keys_in_force_and_old_ones_by_their_own() {
         let step = &checked.steps[0];
         assert_eq!(
             (step.about, step.verdict),
-            ("checkpoint", Verdict::Asserted)
+            ("checkpoint", ClaimVerdict::Asserted)
         );
         assert!(
             !checked.trusted && checked.paid.is_some(),

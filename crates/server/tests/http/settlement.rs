@@ -3,7 +3,7 @@
 use crate::base::Base;
 use crate::world::{Deal, PATIENCE, World};
 use serde_json::{Value, json};
-use x811_protocol::settlement_view::{Paid, SettlementView};
+use x811_protocol::settlement_view::{ProviderPaid, SettlementView};
 
 const TX: &str = "0xabababababababababababababababababababababababababababababababab";
 const OTHER_TX: &str = "0xcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd";
@@ -117,7 +117,7 @@ async fn a_payment_is_told_from_the_offer_to_its_confirmation() {
     );
     base.watch_ms(&world, 2_000).await;
     let answer = until(&world, &deal, "confirmed").await;
-    assert_eq!(answer["paid"], json!(Paid::Yes));
+    assert_eq!(answer["paid"], json!(ProviderPaid::Yes));
     assert_eq!(
         answer["paid_micro_usdc"],
         json!(TOTAL_MICRO_USDC.to_string())

@@ -36,24 +36,24 @@ pub struct ChainBlock {
 
 /// Blocks in `chain.db` of a data directory. Whoever owns the ledger of the directory writes it.
 #[derive(Debug)]
-pub struct SqliteChain {
+pub struct ChainBlocks {
     readers: Readers,
     writer: Writer,
 }
 
-impl SqliteChain {
+impl ChainBlocks {
     /// Opens the blocks for writing; `data_dir` and the file are made if they do not exist.
     ///
     /// # Errors
     ///
     /// [`OpenError::File`], [`OpenError::Database`] or [`OpenError::Migration`].
-    pub async fn open(data_dir: &Path) -> Result<SqliteChain, OpenError> {
+    pub async fn open(data_dir: &Path) -> Result<ChainBlocks, OpenError> {
         let data_dir = DataDir::create(data_dir)?;
         // The newest commits may be lost: the watcher then asks for a few blocks again.
         let database = Database::new(&data_dir.chain(), SqliteSynchronous::Normal, &CHAIN);
         data_dir.create_database(database.file())?;
         let connection = database.migrated_writer().await?;
-        Ok(SqliteChain {
+        Ok(ChainBlocks {
             readers: database.readers(),
             writer: Writer::new(database, connection),
         })
@@ -173,7 +173,7 @@ mod tests {
     #[tokio::test]
     async fn blocks_are_replaced_trimmed_and_there_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let chain = SqliteChain::open(folder.path()).await.unwrap();
+        let chain = ChainBlocks::open(folder.path()).await.unwrap();
         assert_eq!(chain.blocks("base").await.unwrap(), []);
         let first: Vec<_> = (10..2_500).map(|number| block(number, 1)).collect();
         chain.change("base", 0..u64::MAX / 2, &first).await.unwrap();
@@ -181,7 +181,7 @@ mod tests {
         let branch = [block(2_400, 2), block(2_401, 2)];
         chain.change("base", 2_398..2_400, &branch).await.unwrap();
         chain.close().await;
-        let chain = SqliteChain::open(folder.path()).await.unwrap();
+        let chain = ChainBlocks::open(folder.path()).await.unwrap();
         let due = [
             block(2_398, 1),
             block(2_399, 1),
@@ -191,15 +191,15 @@ mod tests {
         assert_eq!(chain.blocks("base").await.unwrap(), due);
         assert_eq!(chain.blocks("other").await.unwrap(), first[..2]);
         chain.close().await;
-        SqliteChain::remove(folder.path()).unwrap();
-        let chain = SqliteChain::open(folder.path()).await.unwrap();
+        ChainBlocks::remove(folder.path()).unwrap();
+        let chain = ChainBlocks::open(folder.path()).await.unwrap();
         assert_eq!(chain.blocks("base").await.unwrap(), []);
     }
 
     #[tokio::test]
     async fn a_change_that_fails_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let chain = SqliteChain::open(folder.path()).await.unwrap();
+        let chain = ChainBlocks::open(folder.path()).await.unwrap();
         chain.change("base", 0..9, &[block(1, 1)]).await.unwrap();
         let twice = [block(2, 1), block(2, 2)];
         chain.change("base", 0..0, &twice).await.unwrap_err();

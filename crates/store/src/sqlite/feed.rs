@@ -35,12 +35,12 @@ pub struct FeedAck {
 /// Acknowledgements in `feed.db` of a data directory. Whoever owns the ledger of the directory
 /// writes it.
 #[derive(Debug)]
-pub struct SqliteFeed {
+pub struct AckFile {
     readers: Readers,
     writer: Writer,
 }
 
-impl SqliteFeed {
+impl AckFile {
     /// Opens the acknowledgements beside a log of `size` records; `data_dir` and the file are made if
     /// they do not exist. Acknowledgements of positions that the log does not have are removed: they
     /// are of another copy of it, and the records that come to these positions were not delivered.
@@ -48,7 +48,7 @@ impl SqliteFeed {
     /// # Errors
     ///
     /// [`OpenError::File`], [`OpenError::Database`] or [`OpenError::Migration`].
-    pub async fn open(data_dir: &Path, size: u64) -> Result<SqliteFeed, OpenError> {
+    pub async fn open(data_dir: &Path, size: u64) -> Result<AckFile, OpenError> {
         let data_dir = DataDir::create(data_dir)?;
         // The newest commits may be lost: the messages are then delivered again.
         let database = Database::new(&data_dir.feed(), SqliteSynchronous::Normal, &FEED);
@@ -59,7 +59,7 @@ impl SqliteFeed {
             .execute(&mut connection)
             .await
             .map_err(|error| database.failed(error.into()))?;
-        Ok(SqliteFeed {
+        Ok(AckFile {
             readers: database.readers(),
             writer: Writer::new(database, connection),
         })
@@ -150,31 +150,31 @@ mod tests {
     #[tokio::test]
     async fn ax_44_an_acknowledgement_goes_forward_alone_and_is_there_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let feed = SqliteFeed::open(folder.path(), 1_000).await.unwrap();
+        let feed = AckFile::open(folder.path(), 1_000).await.unwrap();
         assert_eq!(feed.through(did(1)).await.unwrap(), None);
         feed.save(&[ack(1, 7), ack(2, 0)]).await.unwrap();
         feed.save(&[ack(1, 6)]).await.unwrap();
         assert_eq!(feed.through(did(1)).await.unwrap(), Some(7));
         feed.save(&[ack(1, 8)]).await.unwrap();
         feed.close().await;
-        let feed = SqliteFeed::open(folder.path(), 1_000).await.unwrap();
+        let feed = AckFile::open(folder.path(), 1_000).await.unwrap();
         assert_eq!(feed.through(did(1)).await.unwrap(), Some(8));
         assert_eq!(feed.through(did(2)).await.unwrap(), Some(0));
         feed.close().await;
-        SqliteFeed::remove(folder.path()).unwrap();
-        let feed = SqliteFeed::open(folder.path(), 1_000).await.unwrap();
+        AckFile::remove(folder.path()).unwrap();
+        let feed = AckFile::open(folder.path(), 1_000).await.unwrap();
         assert_eq!(feed.through(did(1)).await.unwrap(), None);
     }
 
     #[tokio::test]
     async fn ax_44_what_a_shorter_log_does_not_have_is_not_acknowledged() {
         let folder = tempfile::tempdir().unwrap();
-        let feed = SqliteFeed::open(folder.path(), 1_000).await.unwrap();
+        let feed = AckFile::open(folder.path(), 1_000).await.unwrap();
         feed.save(&[ack(1, 8), ack(2, 9), ack(3, 10)])
             .await
             .unwrap();
         feed.close().await;
-        let feed = SqliteFeed::open(folder.path(), 9).await.unwrap();
+        let feed = AckFile::open(folder.path(), 9).await.unwrap();
         assert_eq!(feed.through(did(1)).await.unwrap(), Some(8));
         assert_eq!(feed.through(did(2)).await.unwrap(), None);
         assert_eq!(feed.through(did(3)).await.unwrap(), None);
@@ -186,7 +186,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
 
         let folder = tempfile::tempdir().unwrap();
-        let feed = SqliteFeed::open(folder.path(), 9).await.unwrap();
+        let feed = AckFile::open(folder.path(), 9).await.unwrap();
         feed.save(&[ack(1, 8)]).await.unwrap();
         for name in ["feed.db", "feed.db-wal"] {
             let mode = std::fs::metadata(folder.path().join(name)).unwrap();

@@ -23,13 +23,13 @@ mod wal;
 mod wal_file;
 mod worker;
 
-pub use chain::{ChainBlock, SqliteChain};
+pub use chain::{ChainBlock, ChainBlocks};
 pub(crate) use data_dir::DataDir;
 pub use error::{OpenError, StoreError, UniqueKey};
-pub use feed::{FeedAck, SqliteFeed};
+pub use feed::{AckFile, FeedAck};
 pub use log::SqliteLog;
 pub(crate) use migrations::{Step, migrator};
-pub use read_model::{RowDifference, SqliteReadModel};
+pub use read_model::{ReadRows, RowDifference};
 pub use store::SqliteStore;
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ const MAX_ROWS: usize = 10_000;
 /// It takes no lock: whoever owns the ledger of the directory writes it. [`ReadModel::apply`]
 /// refuses changes that do not follow what the rows reflect, so that two writers cannot mix.
 #[derive(Debug)]
-pub struct SqliteReadModel {
+pub struct ReadRows {
     readers: Readers,
     /// Of the ledger beside the rows too.
     at_once: AtOnce,
@@ -60,20 +60,20 @@ pub struct SqliteReadModel {
     known: Mutex<KnownTree>,
 }
 
-impl SqliteReadModel {
+impl ReadRows {
     /// Opens the rows for writing; `data_dir` and the file are made if they do not exist. To
     /// rebuild them beside the ones in use, open another directory.
     ///
     /// # Errors
     ///
     /// [`OpenError::File`], [`OpenError::Database`] or [`OpenError::Migration`].
-    pub async fn open(data_dir: &Path) -> Result<SqliteReadModel, OpenError> {
+    pub async fn open(data_dir: &Path) -> Result<ReadRows, OpenError> {
         let data_dir = DataDir::create(data_dir)?;
         let database = database(&data_dir);
         data_dir.create_database(database.file())?;
         DataDir::check_wal(database.file())?;
         let connection = database.migrated_writer().await?;
-        Ok(SqliteReadModel {
+        Ok(ReadRows {
             readers: database.readers(),
             at_once: AtOnce::new(&data_dir, &database),
             writer: Some(Writer::new(database, connection)),
@@ -88,11 +88,11 @@ impl SqliteReadModel {
     /// # Errors
     ///
     /// [`OpenError::NoLedger`], [`OpenError::Schema`] or [`OpenError::Database`].
-    pub async fn open_read_only(data_dir: &Path) -> Result<SqliteReadModel, OpenError> {
+    pub async fn open_read_only(data_dir: &Path) -> Result<ReadRows, OpenError> {
         let data_dir = DataDir::at(data_dir);
         let database = database(&data_dir);
         let readers = database.checked_readers(data_dir.path()).await?;
-        Ok(SqliteReadModel {
+        Ok(ReadRows {
             readers,
             at_once: AtOnce::new(&data_dir, &database),
             writer: None,
@@ -113,7 +113,7 @@ impl SqliteReadModel {
         Ok(problems)
     }
 
-    /// Throws the rows away, so that the next [`SqliteReadModel::open`] begins at the first
+    /// Throws the rows away, so that the next [`ReadRows::open`] begins at the first
     /// record. Nobody may have them open.
     ///
     /// # Errors
@@ -177,7 +177,7 @@ impl SqliteReadModel {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the database in order; [`SqliteReadModel::remove`] is safe after it.
+    /// Closes the database in order; [`ReadRows::remove`] is safe after it.
     pub async fn close(self) {
         self.at_once.close().await;
         self.readers.close().await;
@@ -187,7 +187,7 @@ impl SqliteReadModel {
     }
 }
 
-impl ReadModel for SqliteReadModel {
+impl ReadModel for ReadRows {
     async fn applied_size(&self) -> Result<u64, ReadError> {
         let size: i64 = sqlx::query_scalar("SELECT size FROM applied")
             .fetch_one(&mut *self.readers.get().await?)

@@ -112,7 +112,7 @@ pub(super) struct Filing {
 }
 
 /// A commit whose outcome is not known yet; should it stay so, the tags are read again.
-pub(super) struct Unsure<'a>(Option<&'a NewTags>);
+pub(super) struct OpenCommit<'a>(Option<&'a NewTags>);
 
 impl NewTags {
     /// Those of a database that others write.
@@ -215,12 +215,12 @@ impl NewTags {
     }
 
     /// To be held while a commit is being made durable.
-    pub(super) fn unsure(&self) -> Unsure<'_> {
-        Unsure(Some(self))
+    pub(super) fn unsure(&self) -> OpenCommit<'_> {
+        OpenCommit(Some(self))
     }
 }
 
-impl Unsure<'_> {
+impl OpenCommit<'_> {
     /// It holds.
     pub(super) fn holds(mut self, commit: &Commit, filing: &Filing) {
         if let Some(tags) = self.0.take() {
@@ -229,7 +229,7 @@ impl Unsure<'_> {
     }
 }
 
-impl Drop for Unsure<'_> {
+impl Drop for OpenCommit<'_> {
     fn drop(&mut self) {
         if let Some(tags) = self.0 {
             tags.known().is_behind = true;

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
 use x811_protocol::evm::{BlockHash, TxHash};
-use x811_protocol::interaction::level::STAND_IN_BLOCKS;
 use x811_protocol::observation::{Block, Observation, RecordedBranch, Sweep};
+use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 
 use super::{Closed, Expected, Reported, Watcher};
 use crate::block_store::BlockStore;
 use crate::endpoint::{EndpointFailure, Levels};
 use crate::placement::{Placement, confirm_below, place};
 use crate::source::{ChainSource, HeadTag, Header, Receipt, ReceiptAnswer, SourceError};
-use crate::verdict::{EndpointId, Found, Testimony, Verdict, Witness, judge};
+use crate::verdict::{EndpointId, FoundTransaction, Testimony, TransactionVerdict, Witness, judge};
 use crate::watchlist::{Moment, Question};
 
 /// `safe` and `finalized` are asked for at most once in so many blocks.
@@ -212,10 +212,10 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
                         })
                         .collect();
                     let verdict = judge(witnesses, self.quorum());
-                    if verdict == Verdict::Absent {
+                    if verdict == TransactionVerdict::Absent {
                         heard.extend((0..asked.len()).filter(|e| answers[*e].contains_key(&tx)));
                     }
-                    if let Verdict::Unsettled { contradiction } = &verdict {
+                    if let TransactionVerdict::Unsettled { contradiction } = &verdict {
                         for endpoint in contradiction {
                             self.contradicts(tx, *endpoint);
                         }
@@ -268,7 +268,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         let asked = questions.iter().filter_map(|question| match question {
             Question::Where(tx) | Question::Still(tx) => Some(*tx),
             Question::IsSo(tx) => {
-                let has_said = |found: &Found| found.by.contains(&endpoint);
+                let has_said = |found: &FoundTransaction| found.by.contains(&endpoint);
                 (!self.watchlist.found(tx).is_some_and(has_said)).then_some(*tx)
             }
         });
@@ -357,7 +357,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             Placement::Elsewhere => None,
         };
         block.map_or(Testimony::Elsewhere, |block| {
-            Testimony::Held(Found {
+            Testimony::Held(FoundTransaction {
                 block,
                 succeeded: receipt.succeeded,
                 transfers: receipt.transfers.clone(),
@@ -401,7 +401,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         for endpoint in &contradiction {
             self.contradicts(tx, *endpoint);
         }
-        let verdict = Verdict::Unsettled { contradiction };
+        let verdict = TransactionVerdict::Unsettled { contradiction };
         self.watchlist.judged(tx, verdict, tip);
     }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use x811_protocol::evm::TxHash;
 
-use super::{LAST, Place};
+use super::{BlockPlace, LAST};
 use crate::source::Header;
 
 /// So many blocks after it was asked for last: five minutes on Base.
@@ -19,7 +19,7 @@ const MOST: usize = 10;
 
 /// Missing transactions, by the height of the head they were asked for at.
 #[derive(Debug, Default)]
-pub(super) struct Again(BTreeSet<Place>);
+pub(super) struct Again(BTreeSet<BlockPlace>);
 
 impl Again {
     pub(super) fn insert(&mut self, asked_at_number: u64, tx: TxHash) {

@@ -7,7 +7,7 @@ use std::ops::Bound;
 
 use x811_protocol::evm::TxHash;
 
-use super::{LAST, Moment, Place};
+use super::{BlockPlace, LAST, Moment};
 
 /// Final transactions that are said again at one time.
 const MOST_REPEATED: usize = 1_000;
@@ -18,13 +18,17 @@ pub(super) struct Reached {
     safe_number: Option<u64>,
     final_number: Option<u64>,
     /// Where to go on with what is said again.
-    repeat_from: Option<Place>,
+    repeat_from: Option<BlockPlace>,
 }
 
 impl Reached {
     /// Of those `found`, in order of blocks: whose block was reached since the last time, and, when
     /// the endpoints were asked anew, final ones that are due again.
-    pub(super) fn news(&mut self, found: &BTreeSet<Place>, moment: &Moment<'_>) -> Vec<TxHash> {
+    pub(super) fn news(
+        &mut self,
+        found: &BTreeSet<BlockPlace>,
+        moment: &Moment<'_>,
+    ) -> Vec<TxHash> {
         let mut news = Vec::new();
         for (said, now) in [
             (&mut self.safe_number, moment.safe_number),
@@ -47,12 +51,12 @@ impl Reached {
 
     /// The next part of those up to `final_number`. Each part has half of the one before in it, so
     /// that two which are one payment are said together.
-    fn again(&mut self, found: &BTreeSet<Place>, final_number: u64) -> Vec<TxHash> {
+    fn again(&mut self, found: &BTreeSet<BlockPlace>, final_number: u64) -> Vec<TxHash> {
         let last = (final_number, LAST);
         let from = self.repeat_from.filter(|from| *from <= last);
         let from = from.map_or(Bound::Unbounded, Bound::Included);
         let rest = found.range((from, Bound::Included(last)));
-        let part: Vec<Place> = rest.take(MOST_REPEATED).copied().collect();
+        let part: Vec<BlockPlace> = rest.take(MOST_REPEATED).copied().collect();
         let is_last = part.len() < MOST_REPEATED;
         let middle = part.get(MOST_REPEATED / 2).copied();
         self.repeat_from = middle.filter(|_| !is_last);

@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use x811_protocol::evm::{EvmAddress, TxHash};
-use x811_protocol::interaction::{Fit, Since};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{Block, Transfer};
+use x811_protocol::settlement::{Fit, Since};
 
 use super::compare::{Difference, moved, paying};
 use super::{NOT_HELD, Testimony, Witness, latest, unknown};

@@ -1,8 +1,8 @@
 //! Evidence against a receipt, member by member. Pure.
 
 use x811_protocol::event::PayerBinding;
-use x811_protocol::interaction::Fit;
 use x811_protocol::observation::{Block, Transfer};
+use x811_protocol::settlement::Fit;
 
 use super::Shown;
 use crate::source::Receipt;

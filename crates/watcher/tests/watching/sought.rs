@@ -6,8 +6,8 @@
 use x811_protocol::digest::Digest;
 use x811_protocol::event::PayerBinding;
 use x811_protocol::evm::{BlockHash, EvmAddress};
-use x811_protocol::interaction::{Fit, Since};
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::settlement::{Fit, Since};
 use x811_protocol::time::TimestampMs;
 use x811_watcher::{Sought, Testimony, Witness};
 

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Evidence, Level, PayerBinding};
 use x811_protocol::evm::{BlockHash, EvmAddress};
-use x811_protocol::interaction::Fit;
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::settlement::Fit;
 use x811_watcher::{Shown, SourceError, Testimony, Witness};
 
 use crate::scripted::{CHAIN_ID, ScriptedChain, TOKEN, refused, tx, unreachable};

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use x811_client::agent::{Job, Product, WorkFault, Worker, Working};
 use x811_client::clock::Clock;
-use x811_client::compose::Content;
+use x811_client::compose::ResultContent;
 use x811_protocol::time::TimestampMs;
 
 use super::config::RunFile;
@@ -113,7 +113,7 @@ async fn work(
     let variable = (INTERACTION, job.interaction.to_string());
     let output = ask(&run, guard, variable, &task, left_ms).await?;
     Ok(Product {
-        content: Content::Inline(output),
+        content: ResultContent::Inline(output),
         content_type: run.content_type,
         model_used: None,
         methodology: None,
@@ -282,8 +282,8 @@ mod tests {
         let worker = CommandWorker::new(run_file(script), Arc::new(SystemClock)).unwrap();
         match worker.work(job(left_ms)).await {
             Ok(product) => match product.content {
-                Content::Inline(text) => Ok(text),
-                Content::Linked { url, .. } => Err(url),
+                ResultContent::Inline(text) => Ok(text),
+                ResultContent::Linked { url, .. } => Err(url),
             },
             Err(fault) => Err(fault.reason),
         }

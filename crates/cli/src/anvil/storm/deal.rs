@@ -2,7 +2,9 @@
 
 use serde_json::Map;
 use x811_client::clock::{Clock as _, SystemClock};
-use x811_client::compose::{Accept, Content, Delivery, Judgement, Offer, Payment, Request, Verify};
+use x811_client::compose::{
+    Accept, Delivery, Judgement, Offer, Payment, Request, ResultContent, Verify,
+};
 use x811_client::http::NetworkInfo;
 use x811_client::pay::{PayClient, SignedTransfer, Transfer};
 use x811_protocol::authorization::payment_nonce;
@@ -24,7 +26,7 @@ pub(super) const TASK: &str = "storm";
 const PRICE_MICRO_USDC: u64 = 29_000;
 
 /// Where deals are made.
-pub(super) struct Place<'a> {
+pub(super) struct StormSite<'a> {
     pub(super) provider: &'a Agent,
     pub(super) ledger_did: Did,
     pub(super) network: &'a NetworkInfo,
@@ -39,7 +41,7 @@ pub(super) struct Deal {
     pub(super) transfer: SignedTransfer,
 }
 
-impl Place<'_> {
+impl StormSite<'_> {
     pub(super) async fn pays(&self) -> Result<PayClient, Failure> {
         let network = self.network;
         let client = PayClient::connect(self.rpc_url, network.chain_id, network.token);
@@ -69,7 +71,7 @@ impl Place<'_> {
             .await?
             .envelope;
         let _ = payer.send(to_provider, &Accept::of(&offer)).await?;
-        let content = Content::Inline("calm".to_owned());
+        let content = ResultContent::Inline("calm".to_owned());
         let result_hash = content.hash();
         let delivery = Delivery {
             interaction,

@@ -24,7 +24,7 @@ use crate::demo::cast::Agent;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
-use deal::{Deal, Place, TASK};
+use deal::{Deal, StormSite, TASK};
 use endpoint::Endpoint;
 use reckoning::Reckoning;
 use weather::{DEEPEST, ENDPOINTS, Fault, Minute, Weather, forecast};
@@ -80,7 +80,7 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
         .network(None)
         .ok_or_else(|| Failure::usage("the ledger settles on several networks or on none"))?;
     let provider = Agent::join("Provider", context.ledger_url(), info.did, &[TASK]).await?;
-    let place = Place {
+    let place = StormSite {
         provider: &provider,
         ledger_did: info.did,
         network,
@@ -138,7 +138,7 @@ async fn sighted(context: &Context, anvil: &Anvil) -> Result<(), Failure> {
 struct Storm<'a> {
     anvil: &'a Anvil,
     endpoints: &'a [Endpoint; ENDPOINTS],
-    place: &'a Place<'a>,
+    place: &'a StormSite<'a>,
 }
 
 impl Storm<'_> {

@@ -7,9 +7,9 @@ use x811_protocol::event::{Event, SettlementEvent};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::id::InteractionId;
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::settlement_view::Paid;
+use x811_protocol::settlement_view::ProviderPaid;
 
-use super::deal::{Deal, Place};
+use super::deal::{Deal, StormSite};
 use super::weather::{Minute, Weather};
 use crate::anvil::AnvilError;
 use crate::anvil::rpc::{Anvil, quantity};
@@ -41,7 +41,7 @@ struct Row {
     on_chain_micro_usdc: MicroUsdc,
     /// What the ledger counts.
     counted_micro_usdc: MicroUsdc,
-    paid: Paid,
+    paid: ProviderPaid,
     /// How often it was confirmed and taken back.
     reversals: usize,
 }
@@ -49,7 +49,7 @@ struct Row {
 impl Row {
     /// The money moved and the ledger does not count it, or counts money that never moved.
     fn is_lost(&self) -> bool {
-        self.paid != Paid::Yes
+        self.paid != ProviderPaid::Yes
             || self.counted_micro_usdc != self.due_micro_usdc
             || self.on_chain_micro_usdc != self.counted_micro_usdc
     }
@@ -63,7 +63,7 @@ impl Row {
 pub(super) async fn all_decided(deals: &[Deal]) -> Result<bool, Failure> {
     for deal in deals {
         let (_, view) = settlement(deal.payer.ledger(), deal.interaction).await?;
-        if view.paid != Paid::Yes {
+        if view.paid != ProviderPaid::Yes {
             return Ok(false);
         }
     }
@@ -75,7 +75,7 @@ impl Reckoning {
         seed: u64,
         deals: &[Deal],
         hour: &[Minute],
-        place: &Place<'_>,
+        place: &StormSite<'_>,
         anvil: &Anvil,
     ) -> Result<Reckoning, Failure> {
         let mut rows = Vec::with_capacity(deals.len());
@@ -103,7 +103,7 @@ impl Reckoning {
     }
 }
 
-async fn row(deal: &Deal, place: &Place<'_>, anvil: &Anvil) -> Result<Row, Failure> {
+async fn row(deal: &Deal, place: &StormSite<'_>, anvil: &Anvil) -> Result<Row, Failure> {
     let (transcript, view) = settlement(deal.payer.ledger(), deal.interaction).await?;
     let entries = transcript.entries.iter();
     let (from, to) = (deal.payer.account(), place.provider.account());
@@ -148,9 +148,9 @@ impl Report for Reckoning {
     fn print(&self, out: &mut Out) {
         let row = |row: &Row| {
             let paid = match row.paid {
-                Paid::Yes => "PAID",
-                Paid::NotYet => "NOT YET",
-                Paid::No => "NO",
+                ProviderPaid::Yes => "PAID",
+                ProviderPaid::NotYet => "NOT YET",
+                ProviderPaid::No => "NO",
             };
             vec![
                 row.interaction.to_string(),
@@ -194,7 +194,7 @@ impl Report for Reckoning {
 mod tests {
     use super::*;
 
-    fn row(transfers: usize, on_chain: u64, counted: u64, paid: Paid) -> Row {
+    fn row(transfers: usize, on_chain: u64, counted: u64, paid: ProviderPaid) -> Row {
         let amount = |micro_usdc| MicroUsdc::from_micro_usdc(micro_usdc).unwrap();
         Row {
             interaction: "0190a1b2-c3d4-7e5f-8901-234567890abc".parse().unwrap(),
@@ -210,12 +210,12 @@ mod tests {
     #[test]
     fn what_is_lost_or_paid_twice_is_said_to_be() {
         for (row, lost, twice) in [
-            (row(1, 29_725, 29_725, Paid::Yes), false, false),
-            (row(1, 29_725, 0, Paid::NotYet), true, false),
-            (row(1, 29_725, 0, Paid::No), true, false),
-            (row(0, 0, 29_725, Paid::Yes), true, false),
-            (row(2, 59_450, 29_725, Paid::Yes), true, true),
-            (row(1, 29_725, 59_450, Paid::Yes), true, true),
+            (row(1, 29_725, 29_725, ProviderPaid::Yes), false, false),
+            (row(1, 29_725, 0, ProviderPaid::NotYet), true, false),
+            (row(1, 29_725, 0, ProviderPaid::No), true, false),
+            (row(0, 0, 29_725, ProviderPaid::Yes), true, false),
+            (row(2, 59_450, 29_725, ProviderPaid::Yes), true, true),
+            (row(1, 29_725, 59_450, ProviderPaid::Yes), true, true),
         ] {
             assert_eq!(
                 (row.is_lost(), row.is_paid_twice()),

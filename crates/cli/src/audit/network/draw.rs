@@ -112,13 +112,13 @@ const fn mined_at(block: &Block) -> TimestampMs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use x811_ledger::audit::Place;
+    use x811_ledger::audit::ChainPlace;
     use x811_protocol::evm::BlockHash;
 
     /// The cycle was closed at second 1,000, when block 500 was the head; block 530 draws.
     fn draw(drawing: Drawing) -> RecordedDraw {
         RecordedDraw {
-            place: Place {
+            place: ChainPlace {
                 position: 7,
                 line: None,
                 stream: None,

@@ -34,7 +34,7 @@ impl Display for Interactions<'_> {
         f.write_str(
             "<table>\n<caption>In order of their REQUESTs; amounts in USDC.</caption>\n<thead><tr>\
              <th scope=\"col\">Interaction</th><th scope=\"col\">State</th>\
-             <th scope=\"col\" class=\"number\">Due</th><th scope=\"col\" class=\"number\">Paid</th>\
+             <th scope=\"col\" class=\"number\">Due</th><th scope=\"col\" class=\"number\">PaidSums</th>\
              </tr></thead>\n<tbody>\n",
         )?;
         for one in listing.interactions.iter().take(MAX_SHOWN) {

@@ -83,7 +83,7 @@ impl Display for Payments<'_> {
         f.write_str(
             "<table>\n<caption>Confirmed payments, by network. Amounts are exact.</caption>\n\
              <thead><tr><th scope=\"col\">Network</th><th scope=\"col\" class=\"number\">\
-             Interactions</th><th scope=\"col\" class=\"number\">Paid, USDC</th><th scope=\"col\" \
+             Interactions</th><th scope=\"col\" class=\"number\">PaidSums, USDC</th><th scope=\"col\" \
              class=\"number\">of it fees, USDC</th></tr></thead>\n<tbody>\n",
         )?;
         for (network, paid) in &report.paid {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use x811_ledger::audit::{
-    Auditor, Cause, Cosigned, Erasure, FactCounts, Finding, Given, Paid, Payment, Report,
+    Auditor, Cause, Cosigned, Erasure, FactCounts, Finding, Given, PaidSums, Payment, Report,
     TransferCounts, Verdict,
 };
 
@@ -32,7 +32,7 @@ fn planted() -> Report {
         timestamp_s: 1,
     });
     report.interactions.insert(PLANT.to_owned(), 1);
-    report.paid.insert(PLANT.to_owned(), Paid::default());
+    report.paid.insert(PLANT.to_owned(), PaidSums::default());
     report.payments.push(Payment {
         position: 2,
         interaction: EnvelopeId::from_parts(NOW.as_ms(), &[9; 10]).into(),

@@ -11,7 +11,7 @@ use x811_protocol::did::Did;
 use x811_protocol::envelope::{CoreType, MessageType};
 use x811_protocol::id::InteractionId;
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::settlement_view::{Paid, SettlementView, Standing};
+use x811_protocol::settlement_view::{MoneyStanding, ProviderPaid, SettlementView};
 
 use super::word;
 use crate::context::Context;
@@ -101,12 +101,15 @@ impl Total {
         let mut total = Total::default();
         for view in interactions {
             let count = match view.paid {
-                Paid::Yes => &mut total.paid,
-                Paid::NotYet => &mut total.not_yet,
-                Paid::No => &mut total.no,
+                ProviderPaid::Yes => &mut total.paid,
+                ProviderPaid::NotYet => &mut total.not_yet,
+                ProviderPaid::No => &mut total.no,
             };
             *count += 1;
-            let is_due = !matches!(view.standing, Standing::NotDue | Standing::Closed { .. });
+            let is_due = !matches!(
+                view.standing,
+                MoneyStanding::NotDue | MoneyStanding::Closed { .. }
+            );
             let due = view.due_micro_usdc.filter(|_| is_due);
             total.due_micro_usdc = sum(total.due_micro_usdc, due.unwrap_or(MicroUsdc::ZERO));
             total.paid_micro_usdc = sum(total.paid_micro_usdc, view.paid_micro_usdc);

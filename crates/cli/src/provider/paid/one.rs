@@ -5,7 +5,7 @@ use x811_client::http::LedgerClient;
 use x811_client::settlement::settlement;
 use x811_protocol::id::InteractionId;
 use x811_protocol::settlement_view::{
-    Paid, SettlementClock, SettlementView, Transaction, TransactionStanding,
+    ProviderPaid, SettlementClock, SettlementView, Transaction, TransactionStanding,
 };
 use x811_protocol::time::TimestampMs;
 
@@ -49,7 +49,7 @@ async fn decided(
     let mut said = String::new();
     loop {
         let (_, view) = settlement(client, id).await?;
-        if view.paid != Paid::NotYet {
+        if view.paid != ProviderPaid::NotYet {
             return Ok(view);
         }
         if view.sentence != said {
@@ -72,9 +72,9 @@ struct Answer {
 impl Answer {
     fn exit(&self) -> Exit {
         match self.view.paid {
-            Paid::Yes => Exit::Ok,
-            Paid::NotYet => Exit::NotYetPaid,
-            Paid::No => Exit::NotPaid,
+            ProviderPaid::Yes => Exit::Ok,
+            ProviderPaid::NotYet => Exit::NotYetPaid,
+            ProviderPaid::No => Exit::NotPaid,
         }
     }
 }

@@ -53,7 +53,7 @@ fn case(state: StateName, policy: AcceptancePolicy, total: &str) -> Case {
         payee: None,
         result: None,
         payments: Vec::new(),
-        paid: Paid::NotYet,
+        paid: ProviderPaid::NotYet,
         said: Vec::new(),
     }
 }

@@ -211,10 +211,10 @@ impl Paper {
 /// A file of which is known whose log it is of.
 pub(super) struct Opened<R> {
     identity: Identity,
-    content: Content<R>,
+    content: PaperContent<R>,
 }
 
-enum Content<R> {
+enum PaperContent<R> {
     Export(Box<Header>, Reader<Chain<Cursor<Vec<u8>>, R>>),
     Receipt(Box<Receipt>),
     Note(String, Checkpoint),
@@ -262,7 +262,7 @@ impl<R: BufRead> Opened<R> {
                 origin: claimed.origin.clone(),
                 log_id: None,
             },
-            content: Content::Note(note, claimed),
+            content: PaperContent::Note(note, claimed),
         })
     }
 
@@ -270,7 +270,7 @@ impl<R: BufRead> Opened<R> {
         match reader.next() {
             Some(Ok(Item::Header(header))) => Ok(Opened {
                 identity: Identity::of(&header.opened),
-                content: Content::Export(header, reader),
+                content: PaperContent::Export(header, reader),
             }),
             Some(Err(fault)) => Err(fault.to_string()),
             Some(Ok(_)) | None => Err("it has no header".to_owned()),
@@ -285,7 +285,7 @@ impl<R: BufRead> Opened<R> {
         let opened = keys.opened().ok_or("its `ledger` is no ledger_opened")?;
         Ok(Opened {
             identity: Identity::of(opened),
-            content: Content::Receipt(Box::new(receipt)),
+            content: PaperContent::Receipt(Box::new(receipt)),
         })
     }
 
@@ -295,20 +295,20 @@ impl<R: BufRead> Opened<R> {
 
     /// Whether it is a log from its first record on.
     pub(super) fn is_whole(&self) -> bool {
-        matches!(&self.content, Content::Export(header, _) if header.scope == Scope::Log)
+        matches!(&self.content, PaperContent::Export(header, _) if header.scope == Scope::Log)
     }
 
     /// Reads the rest, and tells what it says; the error is a sentence.
     pub(super) fn read(self, mut tell: impl FnMut(Said<'_>)) -> Result<Paper, String> {
         match self.content {
-            Content::Export(header, reader) => match header.scope.subject() {
+            PaperContent::Export(header, reader) => match header.scope.subject() {
                 None => read_log(reader, Paper::new(PaperKind::Log), tell),
                 Some(_) => read_bundle(reader, Paper::new(PaperKind::Bundle), tell),
             },
-            Content::Receipt(receipt) => {
+            PaperContent::Receipt(receipt) => {
                 read_receipt(&receipt, Paper::new(PaperKind::Receipt), tell)
             }
-            Content::Note(note, claimed) => {
+            PaperContent::Note(note, claimed) => {
                 let mut paper = Paper::new(PaperKind::Checkpoint);
                 let seen = Seen::of(note, &claimed, true);
                 tell(Said::Checkpoint(&seen));

@@ -140,13 +140,13 @@ pub(super) struct Findings {
     /// The size of the last checkpoint that was counted: a tree and a note may be held against it.
     counted: Option<u64>,
     pub(super) beyond: u64,
-    list: Vec<Found>,
+    list: Vec<Clash>,
     left_out: u64,
 }
 
 /// Two things that cannot both be true, the first file's first.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Clash {
     pub(super) what: Contradicts,
     pub(super) at: (u64, u64),
     pub(super) hashes: (Option<Hash>, Option<Hash>),
@@ -161,7 +161,7 @@ impl Findings {
     pub(super) fn record(&mut self, position: u64, one: Hash, other: Hash) {
         self.records += 1;
         if one != other {
-            self.keep(Found {
+            self.keep(Clash {
                 what: Contradicts::Record,
                 at: (position, position),
                 hashes: (Some(one), Some(other)),
@@ -179,7 +179,7 @@ impl Findings {
         (at, one): (u64, Hash),
         (other_at, other): (u64, Hash),
     ) {
-        self.keep(Found {
+        self.keep(Clash {
             what: Contradicts::Place,
             at: (at, other_at),
             hashes: (Some(one), Some(other)),
@@ -195,9 +195,9 @@ impl Findings {
         if self.counted.replace(size) != Some(size) {
             self.checkpoints += 1;
         }
-        let is_known = |found: &Found| found.what == Contradicts::Root && found.at.0 == size;
+        let is_known = |found: &Clash| found.what == Contradicts::Root && found.at.0 == size;
         if one != other && !self.list.iter().any(is_known) {
-            self.keep(Found {
+            self.keep(Clash {
                 what: Contradicts::Root,
                 at: (size, size),
                 hashes: (Some(one), Some(other)),
@@ -209,11 +209,11 @@ impl Findings {
 
     /// As they are when the second file is named first.
     pub(super) fn mirrored(self) -> Findings {
-        let list = self.list.into_iter().map(Found::mirrored).collect();
+        let list = self.list.into_iter().map(Clash::mirrored).collect();
         Findings { list, ..self }
     }
 
-    pub(super) fn keep(&mut self, found: Found) {
+    pub(super) fn keep(&mut self, found: Clash) {
         if self.list.len() < MAX_LISTED {
             self.list.push(found);
         } else {
@@ -235,9 +235,9 @@ impl Findings {
     }
 }
 
-impl Found {
-    pub(super) fn mirrored(self) -> Found {
-        Found {
+impl Clash {
+    pub(super) fn mirrored(self) -> Clash {
+        Clash {
             at: (self.at.1, self.at.0),
             hashes: (self.hashes.1, self.hashes.0),
             words: (self.words.1, self.words.0),

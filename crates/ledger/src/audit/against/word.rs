@@ -4,7 +4,7 @@
 use x811_eventlog::Hash;
 
 use super::paper::Paper;
-use super::report::{Contradicts, Found};
+use super::report::{Clash, Contradicts};
 use crate::export::{EndVersion, SignedEnd};
 use crate::keys_statement::SignedKeys;
 
@@ -57,9 +57,9 @@ impl Words {
         place: (&str, u64),
         position: u64,
         hash: Hash,
-    ) -> impl Iterator<Item = Found> {
+    ) -> impl Iterator<Item = Clash> {
         self.ends.iter().filter_map(move |end| {
-            Some(Found {
+            Some(Clash {
                 what: Contradicts::End,
                 at: (end.end.tree_size, position),
                 hashes: (end.end.last.map(|last| last.hash), Some(hash)),
@@ -70,11 +70,11 @@ impl Words {
     }
 
     /// What these and `other` say that cannot both be true.
-    pub(super) fn against(&self, other: &Words) -> Vec<Found> {
+    pub(super) fn against(&self, other: &Words) -> Vec<Clash> {
         let ends = self.ends.iter().flat_map(|one| {
             let others = other.ends.iter();
             others.filter_map(move |other| {
-                Some(Found {
+                Some(Clash {
                     what: Contradicts::End,
                     at: (one.end.tree_size, other.end.tree_size),
                     hashes: (
@@ -92,7 +92,7 @@ impl Words {
         let keys = self.keys.iter().flat_map(|one| {
             let others = other.keys.iter();
             others.filter_map(move |other| {
-                Some(Found {
+                Some(Clash {
                     what: Contradicts::Keys,
                     at: (one.statement.size, other.statement.size),
                     hashes: (Some(one.statement.root), Some(other.statement.root)),

@@ -1,7 +1,7 @@
 //! What a compact receipt proves.
 
 use super::transfers::{claimed, elsewhere, sentence};
-use super::{Broken, Checked, Paid, Steps, Verdict, broken, event, keys};
+use super::{Broken, Checked, ClaimVerdict, PaidPayment, Steps, broken, event, keys};
 use crate::checkpoint::verifies;
 use crate::receipt::{CompactReceipt, ask};
 use crate::refresh::Refresh;
@@ -43,7 +43,7 @@ fn check(
     trust: Option<&Policy>,
     refresh: Option<&Refresh>,
     steps: &mut Steps,
-) -> Result<Paid, Broken> {
+) -> Result<PaidPayment, Broken> {
     let (record, confirmed, interaction) = confirmed(receipt)?;
     let root = root(receipt, &record, trust, refresh, steps)?;
     let statement = &receipt.statement;
@@ -68,7 +68,7 @@ fn check(
                 "signed by {key}, which says that it is the receipt key of {ledger}: that says a keys \
                  statement, which this one has not"
             );
-            steps.add("issuer", Verdict::NotChecked, sentence);
+            steps.add("issuer", ClaimVerdict::NotChecked, sentence);
         }
     }
     let recorded_at_ms = TimestampMs::new(record.recorded_at_ms());
@@ -79,11 +79,11 @@ fn check(
     );
     steps.by_the_log("record", sentence_of_record);
     let without = "price, payee and consent: a compact receipt has no messages";
-    steps.add("messages", Verdict::NotChecked, without);
+    steps.add("messages", ClaimVerdict::NotChecked, without);
     let transfers = claimed(&confirmed)?;
     steps.asserted("transfers", sentence(&transfers));
     elsewhere(&transfers, steps);
-    let paid = Paid::new(interaction, &record, &confirmed, transfers);
+    let paid = PaidPayment::new(interaction, &record, &confirmed, transfers);
     steps.left(&paid, &ask(interaction));
     Ok(paid)
 }
@@ -130,7 +130,7 @@ fn root(
              you mean is yours to say: give its key with --key",
             log.origin
         );
-        steps.add(about, Verdict::NotChecked, sentence);
+        steps.add(about, ClaimVerdict::NotChecked, sentence);
         return Ok(checkpoint);
     };
     let is_log = |key: &x811_eventlog::note::NoteKey| {

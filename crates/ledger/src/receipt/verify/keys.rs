@@ -7,7 +7,7 @@ use crate::export::EndVersion;
 use crate::keyring::Keyring;
 use crate::keys_statement::{Rotation, SignedKeys};
 use crate::receipt::{CompactReceipt, Receipt};
-use crate::refresh::{Held, Paper, Refresh, is_same_log, since_replaced};
+use crate::refresh::{CheckpointHold, Paper, Refresh, is_same_log, since_replaced};
 use crate::standing::Standing;
 use x811_eventlog::note::{NoteError, NoteKey};
 use x811_eventlog::policy::Distrust;
@@ -134,18 +134,18 @@ fn by_trusted(checkpoint: &Checkpoint, witnesses: usize) -> String {
 }
 
 /// What a checkpoint by another key of the trusted log is worth.
-fn replaced(held: Held, steps: &mut Steps) -> Result<(), Broken> {
+fn replaced(held: CheckpointHold, steps: &mut Steps) -> Result<(), Broken> {
     let about = "checkpoint";
     match held {
-        Held::Proven { sentence, .. } => {
+        CheckpointHold::Proven { sentence, .. } => {
             steps.proven(about, sentence);
             steps.is_replaced = true;
         }
-        Held::Asserted(sentence) => {
+        CheckpointHold::Asserted(sentence) => {
             steps.is_trusted = false;
             steps.asserted(about, format!("rotated, asserted: {sentence}"));
         }
-        Held::Broken(sentence) => return Err(broken(about, sentence)),
+        CheckpointHold::Broken(sentence) => return Err(broken(about, sentence)),
     }
     Ok(())
 }

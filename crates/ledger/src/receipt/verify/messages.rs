@@ -2,7 +2,7 @@
 
 use super::agent_keys::keys;
 use super::{Broken, Steps, Terms, broken};
-use crate::receipt::{Place, Receipt};
+use crate::receipt::{LeafPlace, Receipt};
 use x811_protocol::did::Did;
 use x811_protocol::event::{Confirmed, EnvelopeAccepted};
 use x811_protocol::facts::{
@@ -18,7 +18,7 @@ use x811_protocol::time::TimestampMs;
 pub(super) struct Message<F> {
     pub(super) accepted: EnvelopeAccepted,
     pub(super) facts: F,
-    place: Place,
+    place: LeafPlace,
 }
 
 impl<F> Message<F> {
@@ -103,7 +103,7 @@ impl Messages {
         Ok(messages)
     }
 
-    fn sorted(read: Vec<(EnvelopeAccepted, Place)>) -> Result<Messages, Broken> {
+    fn sorted(read: Vec<(EnvelopeAccepted, LeafPlace)>) -> Result<Messages, Broken> {
         let (mut request, mut offer, mut accept, mut verify) = (None, None, None, None);
         let mut payments = Vec::new();
         for (accepted, place) in read {
@@ -318,7 +318,7 @@ impl Messages {
     }
 }
 
-fn message<F>(accepted: EnvelopeAccepted, facts: F, place: Place) -> Message<F> {
+fn message<F>(accepted: EnvelopeAccepted, facts: F, place: LeafPlace) -> Message<F> {
     Message {
         accepted,
         facts,

@@ -9,7 +9,7 @@ mod settled;
 mod transfers;
 
 pub use compact::{verify_compact, verify_compact_refreshed};
-pub use paid::{Paid, PaidTransfer, Terms};
+pub use paid::{PaidPayment, PaidTransfer, Terms};
 
 use super::{Receipt, ask};
 use crate::refresh::Refresh;
@@ -25,7 +25,7 @@ use x811_protocol::time::TimestampMs;
 /// How far a claim of the receipt holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ClaimVerdict {
     /// It follows from signatures and hashes in the file, and from the key that was trusted.
     Proven,
     /// The ledger says so, under its signature; without a key that was trusted, the file.
@@ -42,7 +42,7 @@ pub struct Step {
     /// What it is about, in a word.
     pub about: &'static str,
     /// How far it holds.
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
     /// In a sentence.
     pub sentence: String,
 }
@@ -63,7 +63,7 @@ pub struct Checked {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<AsOf>,
     /// What was paid; absent when a claim is broken.
-    pub paid: Option<Paid>,
+    pub paid: Option<PaidPayment>,
 }
 
 /// What became of a payment, and as of when.
@@ -103,7 +103,7 @@ fn check(
     trust: Option<&Policy>,
     refresh: Option<&Refresh>,
     steps: &mut Steps,
-) -> Result<Paid, Broken> {
+) -> Result<PaidPayment, Broken> {
     let opened = keys::opened(receipt)?;
     let checkpoint = keys::checkpoint(receipt, trust, refresh, &opened, steps)?;
     let (record, confirmed) = confirmed(receipt)?;
@@ -132,7 +132,7 @@ fn check(
         let sentence = "the path to ask at is not that of this interaction";
         return Err(broken("reversal", sentence));
     }
-    let paid = Paid::new(receipt.interaction, &record, &confirmed, transfers)
+    let paid = PaidPayment::new(receipt.interaction, &record, &confirmed, transfers)
         .by(opened.did)
         .under_checkpoint(checkpoint.size)
         .under(terms);
@@ -149,7 +149,7 @@ pub fn tlog_proof(receipt: &Receipt) -> Result<TlogProof, Step> {
     let proof = checked.and_then(|_| proof_of_confirmed(receipt));
     proof.map_err(|Broken { about, sentence }| Step {
         about,
-        verdict: Verdict::Broken,
+        verdict: ClaimVerdict::Broken,
         sentence,
     })
 }
@@ -236,7 +236,7 @@ impl Steps {
         }
     }
 
-    fn add(&mut self, about: &'static str, verdict: Verdict, sentence: impl ToString) {
+    fn add(&mut self, about: &'static str, verdict: ClaimVerdict, sentence: impl ToString) {
         let sentence = sentence.to_string();
         self.list.push(Step {
             about,
@@ -246,7 +246,7 @@ impl Steps {
     }
 
     fn proven(&mut self, about: &'static str, sentence: impl ToString) {
-        self.add(about, Verdict::Proven, sentence);
+        self.add(about, ClaimVerdict::Proven, sentence);
     }
 
     /// What follows from the log that signed its root, and from who named that log.
@@ -259,15 +259,15 @@ impl Steps {
     }
 
     fn asserted(&mut self, about: &'static str, sentence: impl ToString) {
-        self.add(about, Verdict::Asserted, sentence);
+        self.add(about, ClaimVerdict::Asserted, sentence);
     }
 
     fn not_checked(&mut self, about: &'static str, sentence: impl ToString) {
-        self.add(about, Verdict::NotChecked, sentence);
+        self.add(about, ClaimVerdict::NotChecked, sentence);
     }
 
     /// What no file can show.
-    fn left(&mut self, paid: &Paid, ask: &str) {
+    fn left(&mut self, paid: &PaidPayment, ask: &str) {
         let sentence = match paid.provider_prev {
             None => "the first receipt of this provider on the ledger".to_owned(),
             Some(before) => format!(
@@ -278,14 +278,14 @@ impl Steps {
         };
         self.asserted("sequence", sentence);
         let sentence = "the transfer itself, on its network: no --rpc was given";
-        self.add("transfer", Verdict::NotChecked, sentence);
+        self.add("transfer", ClaimVerdict::NotChecked, sentence);
         let sentence = format!("whether a reorganisation took it back since: ask {ask}");
-        self.add("reversal", Verdict::NotChecked, sentence);
+        self.add("reversal", ClaimVerdict::NotChecked, sentence);
     }
 
-    fn checked(mut self, paid: Result<Paid, Broken>) -> Checked {
+    fn checked(mut self, paid: Result<PaidPayment, Broken>) -> Checked {
         let paid = paid.map_err(|Broken { about, sentence }| {
-            self.add(about, Verdict::Broken, sentence);
+            self.add(about, ClaimVerdict::Broken, sentence);
         });
         Checked {
             steps: self.list,

@@ -13,7 +13,7 @@ use x811_protocol::time::TimestampMs;
 
 /// What was paid, as far as the file is whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Paid {
+pub struct PaidPayment {
     /// Which interaction.
     pub interaction: InteractionId,
     /// The ledger.
@@ -111,14 +111,14 @@ pub struct PaidTransfer {
     pub endpoints: Vec<String>,
 }
 
-impl Paid {
+impl PaidPayment {
     pub(super) fn new(
         interaction: InteractionId,
         record: &Record,
         confirmed: &Confirmed,
         transfers: Vec<PaidTransfer>,
-    ) -> Paid {
-        Paid {
+    ) -> PaidPayment {
+        PaidPayment {
             interaction,
             ledger: None,
             terms: None,
@@ -133,17 +133,17 @@ impl Paid {
         }
     }
 
-    pub(super) fn by(mut self, ledger: Did) -> Paid {
+    pub(super) fn by(mut self, ledger: Did) -> PaidPayment {
         self.ledger = Some(ledger);
         self
     }
 
-    pub(super) fn under_checkpoint(mut self, tree_size: u64) -> Paid {
+    pub(super) fn under_checkpoint(mut self, tree_size: u64) -> PaidPayment {
         self.tree_size = Some(tree_size);
         self
     }
 
-    pub(super) fn under(mut self, terms: Terms) -> Paid {
+    pub(super) fn under(mut self, terms: Terms) -> PaidPayment {
         self.terms = Some(terms);
         self
     }

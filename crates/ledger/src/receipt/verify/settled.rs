@@ -6,11 +6,11 @@ use super::transfers::{Declared, Grounds};
 use x811_protocol::authorization::{fee_nonce, payment_nonce};
 use x811_protocol::event::{Claim, Confirmed, Evidence, Level, PayerBinding};
 use x811_protocol::evm::EvmAddress;
-use x811_protocol::interaction::age::{fork_fault, is_shown_older};
-use x811_protocol::interaction::claim::{Candidate, Due, choose};
-use x811_protocol::interaction::level::is_safe;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{Leniency, Network, PayerBindingRule};
+use x811_protocol::settlement::age::{fork_fault, is_shown_older};
+use x811_protocol::settlement::claim::{Candidate, Due, choose};
+use x811_protocol::settlement::level::is_safe;
 
 type Fault = &'static str;
 

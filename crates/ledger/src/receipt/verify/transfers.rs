@@ -289,7 +289,7 @@ pub(super) fn elsewhere(transfers: &[PaidTransfer], steps: &mut Steps) {
         let sentence = "whether the same transfer pays at another ledger as well: a transfer that \
                         was not made under this interaction's nonce (EIP-3009) names no ledger, so \
                         ask the other ledgers that the two agents use";
-        steps.add("elsewhere", super::Verdict::NotChecked, sentence);
+        steps.add("elsewhere", super::ClaimVerdict::NotChecked, sentence);
     }
 }
 

@@ -9,8 +9,8 @@ fn rule_15_what_waits_in_too_many_transfers_is_told() {
     look["finding"][0]["depth"] = json!(13);
     let events = [payment(7), seen(7, 14), look];
     let view = verified(&events, due_look(1));
-    assert_eq!(view.standing, Standing::TooManyTransfers);
-    assert_eq!(view.paid, Paid::NotYet);
+    assert_eq!(view.standing, MoneyStanding::TooManyTransfers);
+    assert_eq!(view.paid, ProviderPaid::NotYet);
     assert!(
         view.sentence
             .contains("the largest 64 do not cover the total")
@@ -21,18 +21,24 @@ fn rule_15_what_waits_in_too_many_transfers_is_told() {
 #[test]
 fn sw_24_what_is_in_no_block_at_the_moment_is_not_paid() {
     let tx_hash = hash(7).parse().unwrap();
-    let in_no_block = (Standing::InNoBlock { tx_hash }, Paid::NotYet);
-    let reversed_now = (Standing::Reversed { tx_hash }, Paid::No);
+    let in_no_block = (MoneyStanding::InNoBlock { tx_hash }, ProviderPaid::NotYet);
+    let reversed_now = (MoneyStanding::Reversed { tx_hash }, ProviderPaid::No);
     let steps = [
-        (confirmed("confirmed"), (Standing::Confirmed, Paid::Yes)),
+        (
+            confirmed("confirmed"),
+            (MoneyStanding::Confirmed, ProviderPaid::Yes),
+        ),
         (named("unseen", 7), in_no_block),
-        (seen(7, 21), (Standing::Confirmed, Paid::Yes)),
+        (seen(7, 21), (MoneyStanding::Confirmed, ProviderPaid::Yes)),
         (named("unseen", 7), in_no_block),
         (reversed(7), reversed_now),
         (seen(7, 23), reversed_now),
         (named("unseen", 7), reversed_now),
         (seen(7, 24), reversed_now),
-        (named("returned", 7), (Standing::Returned, Paid::Yes)),
+        (
+            named("returned", 7),
+            (MoneyStanding::Returned, ProviderPaid::Yes),
+        ),
         (named("unseen", 7), in_no_block),
         (reversed(7), reversed_now),
     ];
@@ -66,13 +72,16 @@ fn sw_24_a_late_payment_in_no_block_is_not_paid() {
     let steps = [
         (
             late(7, 29_725),
-            (Standing::Late { in_full: true }, Paid::Yes),
+            (MoneyStanding::Late { in_full: true }, ProviderPaid::Yes),
         ),
         (
             named("unseen", 7),
-            (Standing::InNoBlock { tx_hash }, Paid::NotYet),
+            (MoneyStanding::InNoBlock { tx_hash }, ProviderPaid::NotYet),
         ),
-        (reversed(7), (Standing::Reversed { tx_hash }, Paid::No)),
+        (
+            reversed(7),
+            (MoneyStanding::Reversed { tx_hash }, ProviderPaid::No),
+        ),
     ];
     for (event, expected) in steps {
         events.push(event);
@@ -82,5 +91,5 @@ fn sw_24_a_late_payment_in_no_block_is_not_paid() {
     // Of a part of what is due nothing was paid before, either.
     let part = [&events[..5], &[late(7, 29_000), named("unseen", 7)]].concat();
     let view = verified(&part, watch());
-    assert_eq!(view.standing, Standing::Late { in_full: false });
+    assert_eq!(view.standing, MoneyStanding::Late { in_full: false });
 }

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::feed::Held;
+use crate::feed::HeldRead;
 use crate::passing::between;
 use crate::signed_read::Reader;
 use serde::{Deserialize, Deserializer, de};
@@ -43,7 +43,7 @@ pub(in crate::routes) async fn hold<C: Clock>(
     reader: &Reader,
     recipient: Did,
     instance: Option<&InstanceName>,
-) -> Result<Option<Held>, ApiError> {
+) -> Result<Option<HeldRead>, ApiError> {
     let Some(InstanceName(name)) = instance else {
         return Ok(None);
     };
@@ -75,7 +75,7 @@ async fn ask_on<C: Clock>(app: Arc<App<C>>, recipient: Did, name: String) {
 }
 
 /// Ready when another loop is newer than the one that reads.
-pub(in crate::routes) async fn superseded(held: &mut Option<Held>) {
+pub(in crate::routes) async fn superseded(held: &mut Option<HeldRead>) {
     match held {
         Some(held) => held.superseded().await,
         None => std::future::pending().await,

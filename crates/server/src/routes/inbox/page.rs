@@ -55,7 +55,7 @@ pub(super) async fn answer<C: Clock>(
 
 /// What has to be known of a message before its envelope is read.
 pub(in crate::routes) struct Message {
-    pub(in crate::routes) place: Place,
+    pub(in crate::routes) place: InboxPlace,
     pub(in crate::routes) signature: Signature,
     /// Of the body.
     pub(in crate::routes) digest: Digest,
@@ -65,7 +65,7 @@ pub(in crate::routes) struct Message {
 
 /// Where a message stands, as its recipient is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(in crate::routes) struct Place {
+pub(in crate::routes) struct InboxPlace {
     /// The `after` to go on with behind it.
     #[serde(serialize_with = "as_text")]
     pub(in crate::routes) cursor: Cursor,
@@ -112,7 +112,7 @@ pub(in crate::routes) async fn messages<C: Clock>(
         }
         let first = Accepted::from_record(&record, &event);
         messages.push_back(Message {
-            place: Place {
+            place: InboxPlace {
                 cursor: Cursor::behind(row.recipient, row.position),
                 position: row.position,
                 envelope_id: row.envelope_id,
@@ -232,7 +232,7 @@ impl<C: Clock> Page<C> {
 }
 
 /// A message up to its envelope.
-fn begin(place: &Place) -> Result<Vec<u8>, ApiError> {
+fn begin(place: &InboxPlace) -> Result<Vec<u8>, ApiError> {
     let mut begun = streamed::json(place)?;
     begun.pop();
     begun.extend_from_slice(br#","envelope":"#);

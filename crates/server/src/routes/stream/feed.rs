@@ -3,8 +3,8 @@
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::feed::Held;
-use crate::routes::inbox::{Cursor, Message, Place, messages, superseded};
+use crate::feed::HeldRead;
+use crate::routes::inbox::{Cursor, InboxPlace, Message, messages, superseded};
 use crate::signed_read::Reader;
 use axum::response::sse::Event;
 use futures_util::{Stream, stream};
@@ -43,7 +43,7 @@ pub(super) struct Feed<C> {
     begun_ms: u64,
     /// From where the next page is read.
     cursor: Cursor,
-    held: Option<Held>,
+    held: Option<HeldRead>,
     /// Whether it says before each message where that stands.
     has_places: bool,
     follow: watch::Receiver<Arc<World>>,
@@ -96,7 +96,7 @@ impl<C: Clock> Feed<C> {
         reader: Reader,
         until: Option<TimestampMs>,
         cursor: Cursor,
-        held: Option<Held>,
+        held: Option<HeldRead>,
     ) -> Feed<C> {
         Feed {
             begun_ms: app.clock.monotonic_ms(),
@@ -225,7 +225,7 @@ impl<C: Clock> Feed<C> {
         if *self.app.stopping.borrow() {
             return Err(End::Stopping);
         }
-        if self.held.as_ref().is_some_and(Held::is_superseded) {
+        if self.held.as_ref().is_some_and(HeldRead::is_superseded) {
             return Err(End::Superseded);
         }
         if self.reader.check_standing(&self.app).is_err() {
@@ -256,7 +256,7 @@ impl<C: Clock> Feed<C> {
     }
 }
 
-fn event_of_place(place: &Place) -> Result<Event, End> {
+fn event_of_place(place: &InboxPlace) -> Result<Event, End> {
     Event::default()
         .event("place")
         .json_data(place)
@@ -264,7 +264,7 @@ fn event_of_place(place: &Place) -> Result<Event, End> {
 }
 
 /// The envelope is in canonical form, so it has no line feed.
-fn event_of_message(place: &Place, envelope: &[u8]) -> Result<Event, End> {
+fn event_of_message(place: &InboxPlace, envelope: &[u8]) -> Result<Event, End> {
     let envelope = str::from_utf8(envelope).map_err(unwritten)?;
     let id = place.envelope_id.to_string();
     Ok(Event::default().id(id).event("message").data(envelope))

@@ -32,7 +32,7 @@ const PAGE: usize = 200;
 const MOST_BODY_BYTES: u64 = 65_536;
 
 /// A record of what is traced.
-struct Kept {
+struct TracedRecord {
     subject: Subject,
     record: Record,
     event: Event,
@@ -155,7 +155,10 @@ async fn sessions<C: Clock>(app: &App<C>, row: SubjectRow) -> Result<Vec<Subject
 }
 
 /// All records of these, in order of position.
-async fn records<C: Clock>(app: &App<C>, rows: &[SubjectRow]) -> Result<Vec<Kept>, ApiError> {
+async fn records<C: Clock>(
+    app: &App<C>,
+    rows: &[SubjectRow],
+) -> Result<Vec<TracedRecord>, ApiError> {
     let mut all = Vec::new();
     let mut seen = BTreeSet::new();
     for row in rows {
@@ -176,7 +179,7 @@ async fn records<C: Clock>(app: &App<C>, rows: &[SubjectRow]) -> Result<Vec<Kept
                     return Err(ApiError::damaged(record.position()));
                 }
                 let event = stored::event(&record)?;
-                all.push(Kept {
+                all.push(TracedRecord {
                     payload: None,
                     subject: row.subject,
                     record,
@@ -197,8 +200,8 @@ async fn records<C: Clock>(app: &App<C>, rows: &[SubjectRow]) -> Result<Vec<Kept
 }
 
 /// Puts what the messages say beside their records, as far as it is there.
-async fn read_payloads<C: Clock>(app: &App<C>, page: &mut [Kept]) -> Result<(), ApiError> {
-    let wanted = |kept: &&mut Kept| shown(&kept.event).is_some();
+async fn read_payloads<C: Clock>(app: &App<C>, page: &mut [TracedRecord]) -> Result<(), ApiError> {
+    let wanted = |kept: &&mut TracedRecord| shown(&kept.event).is_some();
     let positions: Vec<u64> = page
         .iter_mut()
         .filter(wanted)

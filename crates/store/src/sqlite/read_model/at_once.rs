@@ -32,7 +32,7 @@ pub(super) struct AtOnce {
 
 /// What one question finds.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundAtOnce {
     /// Those of the stream in order, then the others.
     pub(super) records: Vec<Record>,
     pub(super) bodies: HashMap<u64, Body>,
@@ -57,7 +57,7 @@ impl AtOnce {
         stream: &str,
         others: &[u64],
         limit: usize,
-    ) -> Result<Option<Found>, ReadError> {
+    ) -> Result<Option<FoundAtOnce>, ReadError> {
         if !self.ledger.exists() {
             return Ok(None);
         }
@@ -104,7 +104,7 @@ fn question(stream: &str, others: &[u64], limit: usize) -> QueryBuilder<Sqlite> 
     select
 }
 
-fn read(row: &SqliteRow, stream: &str, others: &[u64]) -> Result<Found, ReadError> {
+fn read(row: &SqliteRow, stream: &str, others: &[u64]) -> Result<FoundAtOnce, ReadError> {
     let mut by_position = HashMap::new();
     read_records(row, &mut by_position)?;
     let mut bodies = HashMap::new();
@@ -121,7 +121,7 @@ fn read(row: &SqliteRow, stream: &str, others: &[u64]) -> Result<Found, ReadErro
     let tiles = leaves.iter();
     let tiles = tiles.map(|(index, hashes)| tiles::stored(0, index.cast_signed(), hashes));
     let tiles: Result<Vec<HashTile>, StoreError> = tiles.collect();
-    Ok(Found {
+    Ok(FoundAtOnce {
         records,
         bodies,
         tiles: tiles?,

@@ -65,7 +65,7 @@ impl KnownTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use x811_eventlog::tile::Content;
+    use x811_eventlog::tile::TileContent;
     use x811_eventlog::{Subtree, Tile, root_of};
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
     fn a_tile_is_known_as_far_as_it_goes_until_others_come() {
         let hashes = [[7; 32], [8; 32], [9; 32]];
         let tile = |index, width: u16| {
-            let content = Content::Hashes(0);
+            let content = TileContent::Hashes(0);
             let tile = Tile {
                 content,
                 index,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use sqlx::query_builder::QueryBuilder;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Row as _, Sqlite};
-use x811_eventlog::tile::{Content, EdgeError, TILE_WIDTH};
+use x811_eventlog::tile::{EdgeError, TILE_WIDTH, TileContent};
 use x811_eventlog::{Hash, HashTile, Node, Tile, TileEdge};
 
 use crate::sqlite::error::{StoreError, UniqueKey};
@@ -91,7 +91,7 @@ pub(super) async fn read_nodes(
     let mut wanted: BTreeMap<(u8, u64), Vec<Node>> = BTreeMap::new();
     for node in nodes {
         if let Some(tile) = Tile::with_node(*node, u64::MAX)
-            && let Content::Hashes(level) = tile.content
+            && let TileContent::Hashes(level) = tile.content
         {
             wanted.entry((level, tile.index)).or_default().push(*node);
         }
@@ -128,7 +128,7 @@ async fn read_all(readers: &Readers, wanted: &[(u8, u64)]) -> Result<Vec<HashTil
 pub(super) fn stored(level: u8, index: i64, hashes: &[u8]) -> Result<HashTile, StoreError> {
     let width = u16::try_from(hashes.len() / HASH_BYTES).unwrap_or(TILE_WIDTH);
     let tile = Tile {
-        content: Content::Hashes(level),
+        content: TileContent::Hashes(level),
         index: index.cast_unsigned(),
         width,
     };
@@ -140,7 +140,7 @@ async fn edge(connection: &mut SqliteConnection) -> Result<TileEdge, StoreError>
     let size = size(connection).await?;
     let mut hashes = BTreeMap::new();
     for tile in TileEdge::partials(size).flatten() {
-        if let Content::Hashes(level) = tile.content
+        if let TileContent::Hashes(level) = tile.content
             && let Some(stored) = read(&mut *connection, level, tile.index).await?
         {
             hashes.insert(tile, stored.hashes().to_vec());

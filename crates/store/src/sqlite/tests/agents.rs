@@ -9,7 +9,7 @@ use x811_protocol::evm::EvmAddress;
 use x811_protocol::trust::TrustCounters;
 
 use super::sample::did;
-use crate::SqliteReadModel;
+use crate::ReadRows;
 
 fn paid(times: u32) -> TrustCounters {
     TrustCounters {
@@ -50,11 +50,7 @@ fn trust(position: u64, times: u32, account: u8) -> [RowChange; 2] {
     [RowChange::Trust(row), payer]
 }
 
-async fn positions(
-    rows: &SqliteReadModel,
-    capability: Option<&str>,
-    after: Option<u64>,
-) -> Vec<u64> {
+async fn positions(rows: &ReadRows, capability: Option<&str>, after: Option<u64>) -> Vec<u64> {
     let page = rows.agents(capability, after, 10).await.unwrap();
     page.iter()
         .map(|found| found.row.registered_position)
@@ -64,7 +60,7 @@ async fn positions(
 #[tokio::test]
 async fn ax_37_agents_are_found_by_what_they_offer_now_in_order_of_registration() {
     let place = tempfile::tempdir().unwrap();
-    let rows = SqliteReadModel::open(place.path()).await.unwrap();
+    let rows = ReadRows::open(place.path()).await.unwrap();
     let first = [
         agent(7, 0),
         offers(7, &["b", "a"]),
@@ -87,7 +83,7 @@ async fn ax_37_agents_are_found_by_what_they_offer_now_in_order_of_registration(
 #[tokio::test]
 async fn ax_37_trust_is_what_it_was_at_each_record_and_an_account_pays_for_the_first_time_once() {
     let place = tempfile::tempdir().unwrap();
-    let rows = SqliteReadModel::open(place.path()).await.unwrap();
+    let rows = ReadRows::open(place.path()).await.unwrap();
     let changes = [trust(5, 1, 1), trust(6, 2, 1), trust(9, 3, 2)].concat();
     rows.apply(0, 10, &changes).await.unwrap();
     for (as_of, times, payers) in [(5, 1, 1), (6, 2, 1), (8, 2, 1), (9, 3, 2), (u64::MAX, 3, 2)] {

@@ -10,7 +10,7 @@ use x811_ledger::port::{Body, Commit, Erased, LedgerStore as _, ReadModel};
 use x811_ledger::row::{RowChange, StreamRow};
 
 use super::sample::{body, stranger};
-use crate::{SqliteReadModel, SqliteStore};
+use crate::{ReadRows, SqliteStore};
 
 const STREAMS: [&str; 3] = ["ledger", "interaction/a", "interaction/b"];
 
@@ -42,8 +42,8 @@ fn records(count: u64) -> Vec<Record> {
     records
 }
 
-async fn filled(directory: &Path, rows_in: &Path, count: u64) -> (SqliteStore, SqliteReadModel) {
-    let rows = SqliteReadModel::open(rows_in).await.unwrap();
+async fn filled(directory: &Path, rows_in: &Path, count: u64) -> (SqliteStore, ReadRows) {
+    let rows = ReadRows::open(rows_in).await.unwrap();
     let store = SqliteStore::open(directory).await.unwrap();
     let records = records(count);
     let rows_of = |record: &Record| {
@@ -76,7 +76,7 @@ type Answer = (Vec<Record>, HashMap<u64, Body>);
 
 async fn in_two(
     store: &SqliteStore,
-    rows: &SqliteReadModel,
+    rows: &ReadRows,
     stream: &str,
     others: &[u64],
     limit: usize,
@@ -146,9 +146,7 @@ async fn a_proof_of_the_last_record_needs_no_question_of_its_own() {
     let due = rows.nodes(&nodes).await.unwrap();
     assert_eq!(due.len(), nodes.len());
 
-    let rows_again = SqliteReadModel::open_read_only(directory.path())
-        .await
-        .unwrap();
+    let rows_again = ReadRows::open_read_only(directory.path()).await.unwrap();
     let found = rows_again
         .stream_with_bodies(&store, "interaction/a", &[], 1_000)
         .await;

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use x811_ledger::conformance::{CheckpointPlace, Places, RowsPlace, StorePlace};
 
 use super::log::run;
-use crate::{FileCheckpointStore, SqliteReadModel, SqliteStore};
+use crate::{FileCheckpointStore, ReadRows, SqliteStore};
 
 /// Something, and the directory it is in, which goes with it.
 struct In<T> {
@@ -21,10 +21,10 @@ impl StorePlace for In<SqliteStore> {
     }
 }
 
-impl RowsPlace for In<SqliteReadModel> {
-    type Rows = SqliteReadModel;
+impl RowsPlace for In<ReadRows> {
+    type Rows = ReadRows;
 
-    fn rows(&self) -> &SqliteReadModel {
+    fn rows(&self) -> &ReadRows {
         &self.place
     }
 }
@@ -58,17 +58,17 @@ impl Places for Stores {
 struct Rows;
 
 impl Places for Rows {
-    type Place = In<SqliteReadModel>;
+    type Place = In<ReadRows>;
 
     async fn open(&self) -> Self::Place {
         let directory = TempDir::new().unwrap();
-        let place = SqliteReadModel::open(directory.path()).await.unwrap();
+        let place = ReadRows::open(directory.path()).await.unwrap();
         In { place, directory }
     }
 
     async fn reopen(&self, In { place, directory }: Self::Place) -> Option<Self::Place> {
         place.close().await;
-        let place = SqliteReadModel::open(directory.path()).await.unwrap();
+        let place = ReadRows::open(directory.path()).await.unwrap();
         Some(In { place, directory })
     }
 }

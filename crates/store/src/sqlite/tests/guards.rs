@@ -9,7 +9,7 @@ use x811_ledger::port::{Commit, LedgerStore, ReadModel};
 use x811_protocol::time::TimestampMs;
 
 use super::sample::{self, body, claim, digest, envelope_id, stranger};
-use crate::{OpenError, SqliteReadModel, SqliteStore};
+use crate::{OpenError, ReadRows, SqliteStore};
 
 /// Promise 8: a second writer is kept out, and told how to mend it.
 #[tokio::test]
@@ -141,7 +141,7 @@ async fn directory_and_files_are_private() {
     let parent = TempDir::new().unwrap();
     let directory = parent.path().join("new/ledger");
     let store = SqliteStore::open(&directory).await.unwrap();
-    let read_model = SqliteReadModel::open(&directory).await.unwrap();
+    let read_model = ReadRows::open(&directory).await.unwrap();
     store.commit(sample::commit(Head::EMPTY, 1)).await.unwrap();
     read_model.apply(0, 1, &[]).await.unwrap();
 

@@ -9,11 +9,11 @@ use x811_protocol::id::InteractionId;
 use x811_protocol::time::TimestampMs;
 
 use super::sample::{did, envelope_id};
-use crate::{SqliteReadModel, StoreError};
+use crate::{ReadRows, StoreError};
 
-async fn empty() -> (TempDir, SqliteReadModel) {
+async fn empty() -> (TempDir, ReadRows) {
     let directory = TempDir::new().unwrap();
-    let read_model = SqliteReadModel::open(directory.path()).await.unwrap();
+    let read_model = ReadRows::open(directory.path()).await.unwrap();
     (directory, read_model)
 }
 
@@ -89,18 +89,16 @@ async fn rows_survive_reopening_and_can_be_thrown_away() {
         .unwrap();
     read_model.close().await;
 
-    let read_model = SqliteReadModel::open(directory.path()).await.unwrap();
+    let read_model = ReadRows::open(directory.path()).await.unwrap();
     assert_eq!(read_model.applied_size().await.unwrap(), 2);
-    let beside = SqliteReadModel::open_read_only(directory.path())
-        .await
-        .unwrap();
+    let beside = ReadRows::open_read_only(directory.path()).await.unwrap();
     assert_eq!(beside.interaction(row.id).await.unwrap(), Some(row));
     beside.close().await;
     read_model.close().await;
 
-    SqliteReadModel::remove(directory.path()).unwrap();
-    SqliteReadModel::remove(directory.path()).unwrap();
-    let read_model = SqliteReadModel::open(directory.path()).await.unwrap();
+    ReadRows::remove(directory.path()).unwrap();
+    ReadRows::remove(directory.path()).unwrap();
+    let read_model = ReadRows::open(directory.path()).await.unwrap();
     assert_eq!(read_model.applied_size().await.unwrap(), 0);
     assert_eq!(read_model.interactions(None, 9).await.unwrap(), []);
 }

@@ -9,7 +9,7 @@ use x811_ledger::port::{Commit, LedgerStore, ReadModel};
 use x811_protocol::time::TimestampMs;
 
 use super::sample::{self, body, stranger};
-use crate::{OpenError, SqliteReadModel, SqliteStore, StoreError};
+use crate::{OpenError, ReadRows, SqliteStore, StoreError};
 
 #[tokio::test]
 async fn a_running_ledger_is_read_up_to_its_last_commit() {
@@ -31,11 +31,9 @@ async fn a_running_ledger_is_read_up_to_its_last_commit() {
 async fn nothing_can_be_written() {
     let directory = TempDir::new().unwrap();
     drop(SqliteStore::open(directory.path()).await.unwrap());
-    drop(SqliteReadModel::open(directory.path()).await.unwrap());
+    drop(ReadRows::open(directory.path()).await.unwrap());
     let store = SqliteStore::open_read_only(directory.path()).await.unwrap();
-    let read_model = SqliteReadModel::open_read_only(directory.path())
-        .await
-        .unwrap();
+    let read_model = ReadRows::open_read_only(directory.path()).await.unwrap();
     let at = TimestampMs::new(1);
     let refusals = [
         store.commit(Commit::default()).await.unwrap_err(),
@@ -98,7 +96,7 @@ async fn a_directory_without_a_ledger_is_named_and_stays_as_it_is() {
     for path in [directory.path(), &nowhere] {
         let error = SqliteStore::open_read_only(path).await.unwrap_err();
         assert!(matches!(error, OpenError::NoLedger { .. }), "{error:?}");
-        let error = SqliteReadModel::open_read_only(path).await.unwrap_err();
+        let error = ReadRows::open_read_only(path).await.unwrap_err();
         assert!(matches!(error, OpenError::NoLedger { .. }), "{error:?}");
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);

@@ -1,18 +1,18 @@
 //! The tree in tiles: it grows with the rows, in one transaction with them.
 
 use tempfile::TempDir;
-use x811_eventlog::tile::{Content, TILE_WIDTH};
+use x811_eventlog::tile::{TILE_WIDTH, TileContent};
 use x811_eventlog::{Hash, InclusionProof, Node, Subtree, Tile, root_of};
 use x811_ledger::port::ReadModel;
 use x811_ledger::row::RowChange;
 
-use crate::SqliteReadModel;
+use crate::ReadRows;
 
 fn leaf(position: u64) -> Hash {
     Hash::of_leaf(&position.to_be_bytes())
 }
 
-async fn grow(read_model: &SqliteReadModel, from: u64, to: u64) {
+async fn grow(read_model: &ReadRows, from: u64, to: u64) {
     let leaves = (from..to).map(|position| RowChange::Leaf {
         position,
         hash: leaf(position),
@@ -24,14 +24,14 @@ async fn grow(read_model: &SqliteReadModel, from: u64, to: u64) {
 #[tokio::test]
 async fn every_tile_of_every_size_is_there() {
     let directory = TempDir::new().unwrap();
-    let read_model = SqliteReadModel::open(directory.path()).await.unwrap();
+    let read_model = ReadRows::open(directory.path()).await.unwrap();
     let leaves: Vec<Hash> = (0..70_000).map(leaf).collect();
     let mut size = 0;
     for next in [1, 2, 255, 256, 257, 600, 65_535, 65_536, 65_537, 70_000] {
         grow(&read_model, size, next).await;
         size = next;
         for tile in Tile::all(size) {
-            let Content::Hashes(level) = tile.content else {
+            let TileContent::Hashes(level) = tile.content else {
                 continue;
             };
             let stored = read_model.hash_tile(level, tile.index).await.unwrap();
@@ -52,7 +52,7 @@ async fn every_tile_of_every_size_is_there() {
 }
 
 /// Twice, so that those that are remembered are asked for too.
-async fn every_node_is_there(read_model: &SqliteReadModel, leaves: &[Hash]) {
+async fn every_node_is_there(read_model: &ReadRows, leaves: &[Hash]) {
     let size = leaves.len() as u64;
     let last = InclusionProof::subtrees(size - 1, size).unwrap();
     let first = InclusionProof::subtrees(0, size).unwrap();
@@ -74,7 +74,7 @@ async fn every_node_is_there(read_model: &SqliteReadModel, leaves: &[Hash]) {
 #[tokio::test]
 async fn a_leaf_out_of_turn_is_refused_and_nothing_of_it_stays() {
     let directory = TempDir::new().unwrap();
-    let read_model = SqliteReadModel::open(directory.path()).await.unwrap();
+    let read_model = ReadRows::open(directory.path()).await.unwrap();
     grow(&read_model, 0, 3).await;
     for positions in [&[4_u64][..], &[2], &[3, 5], &[3, 3]] {
         let leaves = positions.iter().map(|position| RowChange::Leaf {

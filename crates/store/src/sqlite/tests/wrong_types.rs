@@ -14,7 +14,7 @@ use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::time::TimestampMs;
 
 use super::sample::{self, BASE_SEPOLIA, body, claim, did, digest, envelope_id, stranger};
-use crate::{SqliteReadModel, SqliteStore, StoreError};
+use crate::{ReadRows, SqliteStore, StoreError};
 
 /// Records of the ledger: enough for some tags to be filed.
 const RECORDS: u64 = 40;
@@ -81,7 +81,7 @@ async fn design_8_no_type_in_a_column_of_the_rows_makes_a_read_panic() {
     for (table, column, value, read) in ROWS {
         let directory = rows().await;
         spoil(&directory.path().join("read.db"), table, column, value).await;
-        let rows = SqliteReadModel::open(directory.path()).await.unwrap();
+        let rows = ReadRows::open(directory.path()).await.unwrap();
         let found = damage_of_rows(&rows).await;
         is_found(&found, read, &format!("{table}.{column} = {value}"));
     }
@@ -126,7 +126,7 @@ async fn ledger() -> TempDir {
 /// Rows of every table.
 async fn rows() -> TempDir {
     let directory = TempDir::new().unwrap();
-    let rows = SqliteReadModel::open(directory.path()).await.unwrap();
+    let rows = ReadRows::open(directory.path()).await.unwrap();
     let interaction = InteractionRow {
         id: InteractionId::from(envelope_id(1)),
         initiator: did(1),
@@ -240,7 +240,7 @@ async fn damage_of_ledger(store: &SqliteStore) -> Vec<&'static str> {
 }
 
 /// The same of rows; the last of them writes.
-async fn damage_of_rows(rows: &SqliteReadModel) -> Vec<&'static str> {
+async fn damage_of_rows(rows: &ReadRows) -> Vec<&'static str> {
     let id = InteractionId::from(envelope_id(1));
     let node = [Node::leaf(0)];
     let mut found = damage(vec![

@@ -18,7 +18,7 @@ use x811_protocol::facts::{AdvertiseFacts, Facts};
 use x811_protocol::id::{ContractId, EnvelopeId, SessionId};
 use x811_protocol::interaction::StateName;
 use x811_protocol::payload::{PayloadRules, facts};
-use x811_protocol::settlement_view::Paid;
+use x811_protocol::settlement_view::ProviderPaid;
 
 use super::super::*;
 use crate::agent::approval::Question;
@@ -160,7 +160,7 @@ impl Universe {
                 let delivery = Delivery {
                     interaction,
                     offer_id: self.id_of(Act::Offer)?,
-                    content: crate::compose::Content::Inline("hello".to_owned()),
+                    content: crate::compose::ResultContent::Inline("hello".to_owned()),
                     content_type: "text/plain".to_owned(),
                     execution_time_ms: 1,
                     model_used: None,
@@ -327,8 +327,8 @@ impl Universe {
             result: None,
             payments: Vec::new(),
             paid: match self.state {
-                StateName::Completed => Paid::Yes,
-                _ => Paid::NotYet,
+                StateName::Completed => ProviderPaid::Yes,
+                _ => ProviderPaid::NotYet,
             },
             said: Vec::new(),
         };

@@ -15,7 +15,7 @@ use crate::evm::TxHash;
 const QUOTED_EACH: usize = 8;
 
 /// Whether the transfers that came cover what is due.
-pub(super) enum Covered {
+pub(crate) enum Covered {
     /// They do not.
     No,
     /// By these.
@@ -25,11 +25,11 @@ pub(super) enum Covered {
 }
 
 /// The transfers that pay.
-pub(super) struct Choice {
+pub(crate) struct Choice {
     /// What is claimed, in order of (declaration, ordinal).
-    pub(super) claims: Vec<Candidate>,
+    pub(crate) claims: Vec<Candidate>,
     /// What alone may be quoted; nothing where there is room for others.
-    pub(super) quoted: Option<BTreeSet<(TxHash, u64)>>,
+    pub(crate) quoted: Option<BTreeSet<(TxHash, u64)>>,
 }
 
 /// A transfer that may be quoted.
@@ -46,8 +46,8 @@ impl Quotable {
 }
 
 impl View<'_> {
-    pub(super) fn covered(&self) -> Covered {
-        match choose(&self.due(), &self.candidates()) {
+    pub(crate) fn covered(&self) -> Covered {
+        match choose(&self.bill.due, &self.candidates()) {
             None => Covered::No,
             Some(claims) if claims.len() <= TRANSFERS_QUOTED => Covered::By(Choice {
                 claims,
@@ -63,7 +63,7 @@ impl View<'_> {
     /// The choice among the largest transfers, of the payee or of both.
     fn among_the_largest(&self, payee_first: bool) -> Option<Choice> {
         let mut all: Vec<Quotable> = self.quotable().collect();
-        let due = self.due();
+        let due = &self.bill.due;
         all.sort_by_key(|it| {
             let is_behind = payee_first && it.candidate.to != due.payee;
             let amount = it.candidate.amount;
@@ -84,7 +84,7 @@ impl View<'_> {
         }
         let mut among = self.candidates();
         among.retain(|it| quoted.contains(&(it.tx_hash, it.ordinal)));
-        let claims = choose(&due, &among)?;
+        let claims = choose(due, &among)?;
         Some(Choice {
             claims,
             quoted: Some(quoted),

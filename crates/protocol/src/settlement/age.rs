@@ -1,5 +1,5 @@
-//! Which blocks are older than an ACCEPT: what was paid before it pays something else
-//! (ledger-contract.md section 5, "Age").
+//! Which blocks are older than a bill: what was paid before it was agreed on pays something else
+//! (ledger-contract.md section 5, "Age"). Of an interaction that is when its ACCEPT was recorded.
 
 use crate::event::Evidence;
 use crate::observation::{Block, NetworkHead, RecordedBranch};
@@ -76,7 +76,7 @@ pub fn is_shown_older(
     accepted_at: TimestampMs,
 ) -> bool {
     let block = &evidence.block;
-    is_older_than_accept(&evidence.network, block, heads, accepted_at)
+    is_older(&evidence.network, block, heads, accepted_at)
         && Age::below(block, Some(branch_in(evidence))) == Age::Old
 }
 
@@ -102,7 +102,7 @@ pub fn fork_fault(evidence: &Evidence, heads: &[NetworkHead]) -> Option<&'static
 /// Whether `block` of `network` is older than the ACCEPT that was recorded at `accepted_at` together
 /// with `heads`: at or below the height of the network's head there; without such a head, by the
 /// clock.
-pub fn is_older_than_accept(
+pub fn is_older(
     network: &str,
     block: &Block,
     heads: &[NetworkHead],
@@ -137,7 +137,7 @@ mod tests {
             (8, 98, false, false),
         ] {
             let block = block(number, timestamp_s);
-            let is_older = |network| is_older_than_accept(network, &block, &heads, accepted_at);
+            let is_older = |network| is_older(network, &block, &heads, accepted_at);
             assert_eq!(is_older("base"), by_head, "{number} at {timestamp_s} s");
             assert_eq!(is_older("other"), by_clock, "{number} at {timestamp_s} s");
         }

@@ -1,33 +1,32 @@
-//! What is watched after an interaction is over: a confirmed transfer until it is *final*, and for
+//! What is watched after a bill is paid or given up: a confirmed transfer until it is *final*, and for
 //! a while what else was declared.
 //!
 //! The state stays what it is, for a reorganisation of Base does not undo what two parties did. But
 //! a transfer that disappears is recorded as *reversed* and one that comes back as *returned*; what
-//! arrives too late is bound to the interaction as *late*, so that it pays no other.
+//! arrives too late is bound as *late*, so that it pays nothing else.
 //!
 //! Source: ledger-contract.md section 5, settlement-watcher.md rules 21 to 24.
 
-use super::bound::{self, LateWatch};
+use super::bound::{self, LateWatch, PaidTransfer};
 use super::claim::{self, Candidate, Due};
 use super::view::{TRANSFERS_QUOTED, View};
-use super::{Completion, Context, Deal, Declared, Standing, State};
+use super::{Completion, Declared, DeclaredStanding};
 use crate::digest::Digest;
 use crate::event::{
     Claim, Event, Evidence, Final, Late, Reversed, Seen, SettlementEvent, TransactionNamed,
 };
 use crate::evm::TxHash;
-use crate::observation::{Block, MinedTransaction, Sweep, TransactionStatus, Transfer};
+use crate::observation::{Block, MinedTransaction, TransactionStatus};
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
-/// What is still watched of an interaction that is over.
+/// What is still watched of a bill that is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Aftermath {
     /// Every transaction ever declared, in order of declaration.
     pub declared: Vec<Declared>,
-    /// The transfers that were bound to the interaction when it was over.
+    /// The transfers that were bound when it was over.
     pub late: Vec<Claim>,
     /// What became of those transfers; `None` inside while there are none. Under rules 1, which do not
     /// watch them, it is absent.
@@ -47,26 +46,6 @@ pub struct Aftermath {
     pub until: TimestampMs,
 }
 
-/// A transfer that paid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PaidTransfer {
-    /// What is bound.
-    pub claim: Claim,
-    /// What was seen. The same signed transaction can do something else in another block.
-    pub transfer: Transfer,
-}
-
-/// A payment that was declared and did not lead to completion.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Unpaid {
-    /// What is still watched.
-    pub aftermath: Aftermath,
-    /// What had been agreed.
-    pub deal: Arc<Deal>,
-}
-
 impl Aftermath {
     /// The declared transaction of that hash.
     pub fn declared(&self, tx_hash: TxHash) -> Option<&Declared> {
@@ -79,7 +58,7 @@ impl Aftermath {
     pub fn gone(&self) -> impl Iterator<Item = TxHash> + Clone {
         self.declared
             .iter()
-            .filter(|declared| matches!(declared.standing, Standing::Gone(_)))
+            .filter(|declared| matches!(declared.standing, DeclaredStanding::Gone(_)))
             .map(|declared| declared.tx_hash)
     }
 
@@ -119,6 +98,14 @@ impl Aftermath {
         late.map_or(self.until, |watch| watch.until.max(self.until))
     }
 
+    /// Moves what is still recorded by `by_ms` of time that does not count.
+    pub(crate) fn shift(&mut self, by_ms: u64) {
+        self.until = self.until.saturating_add_ms(by_ms);
+        if let Some(Some(watch)) = &mut self.late_watch {
+            watch.until = watch.until.saturating_add_ms(by_ms);
+        }
+    }
+
     fn is_late(&self, tx_hash: TxHash) -> bool {
         self.late.iter().any(|claim| claim.tx_hash == tx_hash)
     }
@@ -129,9 +116,9 @@ impl Aftermath {
     }
 
     /// Whether nothing can come of any transaction that did not pay.
-    pub(super) fn is_settled_otherwise(&self) -> bool {
+    pub(crate) fn is_settled_otherwise(&self) -> bool {
         self.declared.iter().all(|declared| {
-            let is_refuted = matches!(declared.standing, Standing::Refuted(_));
+            let is_refuted = matches!(declared.standing, DeclaredStanding::Refuted(_));
             is_refuted || self.has_paid(declared.tx_hash) || self.is_late(declared.tx_hash)
         })
     }
@@ -144,7 +131,7 @@ impl Aftermath {
     fn stand(
         &mut self,
         tx_hash: TxHash,
-        next: impl FnOnce(Standing) -> Option<Standing>,
+        next: impl FnOnce(DeclaredStanding) -> Option<DeclaredStanding>,
     ) -> Result<(), &'static str> {
         let mut declared = self.declared.iter_mut();
         let declared = declared
@@ -156,35 +143,37 @@ impl Aftermath {
 
     /// What paid is where its evidence says, whatever was found of it before: a short transaction
     /// is refuted alone and pays together with another.
-    pub(super) fn stand_by(&mut self, evidence: &[Evidence]) {
+    pub(crate) fn stand_by(&mut self, evidence: &[Evidence]) {
         for shown in evidence {
             let mut declared = self.declared.iter_mut();
             if let Some(declared) = declared.find(|known| known.tx_hash == shown.tx_hash) {
-                declared.standing = Standing::Seen(shown.block);
+                declared.standing = DeclaredStanding::Seen(shown.block);
             }
         }
     }
 
-    pub(super) fn seen(&mut self, seen: &Seen) -> Result<(), &'static str> {
+    pub(crate) fn seen(&mut self, seen: &Seen) -> Result<(), &'static str> {
         self.stand(seen.tx_hash, |standing| match standing {
-            Standing::Seen(block) if block == seen.block => None,
-            Standing::Unseen | Standing::Seen(_) | Standing::Gone(_) => {
-                Some(Standing::Seen(seen.block))
+            DeclaredStanding::Seen(block) if block == seen.block => None,
+            DeclaredStanding::Unseen | DeclaredStanding::Seen(_) | DeclaredStanding::Gone(_) => {
+                Some(DeclaredStanding::Seen(seen.block))
             }
-            Standing::Refuted(_) => None,
+            DeclaredStanding::Refuted(_) => None,
         })
     }
 
-    pub(super) fn unseen(&mut self, tx_hash: TxHash) -> Result<(), &'static str> {
+    pub(crate) fn unseen(&mut self, tx_hash: TxHash) -> Result<(), &'static str> {
         let is_bound = self.is_bound(tx_hash);
         self.stand(tx_hash, |standing| match standing {
-            Standing::Seen(block) if is_bound => Some(Standing::Gone(block)),
-            Standing::Seen(_) => Some(Standing::Unseen),
-            Standing::Unseen | Standing::Gone(_) | Standing::Refuted(_) => None,
+            DeclaredStanding::Seen(block) if is_bound => Some(DeclaredStanding::Gone(block)),
+            DeclaredStanding::Seen(_) => Some(DeclaredStanding::Unseen),
+            DeclaredStanding::Unseen | DeclaredStanding::Gone(_) | DeclaredStanding::Refuted(_) => {
+                None
+            }
         })
     }
 
-    pub(super) fn late(&mut self, late: &Late) -> Result<(), &'static str> {
+    pub(crate) fn late(&mut self, late: &Late) -> Result<(), &'static str> {
         if late.claims.is_empty() {
             return Err("a late payment claims transfers");
         }
@@ -213,46 +202,11 @@ pub fn late_of(due: &Due, candidates: Vec<Candidate>) -> Vec<Candidate> {
     chosen
 }
 
-/// The events that `sweep` causes for an interaction that is over.
-pub(super) fn observe(
-    state: &State,
-    sweep: &Sweep,
-    context: &Context<'_>,
-    now: TimestampMs,
-) -> Vec<Event> {
-    let Some((deal, aftermath)) = state.aftermath() else {
-        return Vec::new();
-    };
-    if now > aftermath.ends_at() && aftermath.paused_since.is_none() {
-        return Vec::new();
-    }
-    let network = deal.opening.parameters.network(&aftermath.network);
-    let Some(network) = network.filter(|network| network.name == sweep.network) else {
-        return Vec::new();
-    };
-    let view = View {
-        deal,
-        network,
-        declared: &aftermath.declared,
-        sweep,
-        context,
-    };
-    let head_ms = TimestampMs::new(sweep.head.timestamp_s.saturating_mul(1_000));
-    Over {
-        completion: state.completion(),
-        aftermath,
-        view,
-        is_fresh: now.since(head_ms) < network.fresh_ms,
-        is_in_time: now <= aftermath.until || aftermath.paused_since.is_some(),
-    }
-    .events()
-}
-
-/// An interaction that is over, against one sweep.
-struct Over<'a> {
+/// A bill that is over, against one sweep.
+pub(crate) struct Over<'a> {
+    aftermath: &'a Aftermath,
     /// How it was paid, if it was.
     completion: Option<&'a Completion>,
-    aftermath: &'a Aftermath,
     view: View<'a>,
     /// Only a fresh head shows that something is not there.
     is_fresh: bool,
@@ -260,8 +214,28 @@ struct Over<'a> {
     is_in_time: bool,
 }
 
-impl Over<'_> {
-    fn events(&self) -> Vec<Event> {
+impl<'a> Over<'a> {
+    /// `None` when nothing of it is watched any more.
+    pub(crate) fn at(
+        now: TimestampMs,
+        aftermath: &'a Aftermath,
+        completion: Option<&'a Completion>,
+        view: View<'a>,
+    ) -> Option<Over<'a>> {
+        let is_before = |end| now <= end || aftermath.paused_since.is_some();
+        is_before(aftermath.ends_at()).then_some(())?;
+        let head_ms = TimestampMs::new(view.sweep.head.timestamp_s.saturating_mul(1_000));
+        Some(Over {
+            aftermath,
+            completion,
+            view,
+            is_fresh: now.since(head_ms) < view.bill.network.fresh_ms,
+            is_in_time: is_before(aftermath.until),
+        })
+    }
+
+    /// The events that the sweep causes.
+    pub(crate) fn events(&self) -> Vec<Event> {
         let mut events = Vec::new();
         let watched =
             |it: &&Declared| self.is_in_time || self.aftermath.is_watched_late(it.tx_hash);
@@ -302,9 +276,9 @@ impl Over<'_> {
 
     fn there(&self, declared: &Declared, mined: &MinedTransaction, events: &mut Vec<Event>) {
         let is_known = match declared.standing {
-            Standing::Seen(block) => block == mined.block,
-            Standing::Unseen | Standing::Gone(_) => false,
-            Standing::Refuted(_) => true,
+            DeclaredStanding::Seen(block) => block == mined.block,
+            DeclaredStanding::Unseen | DeclaredStanding::Gone(_) => false,
+            DeclaredStanding::Refuted(_) => true,
         };
         let tx_hash = declared.tx_hash;
         if !is_known {
@@ -330,9 +304,9 @@ impl Over<'_> {
             return;
         }
         let (block, is_new) = match declared.standing {
-            Standing::Seen(block) => (block, true),
-            Standing::Gone(block) => (block, false),
-            Standing::Unseen | Standing::Refuted(_) => return,
+            DeclaredStanding::Seen(block) => (block, true),
+            DeclaredStanding::Gone(block) => (block, false),
+            DeclaredStanding::Unseen | DeclaredStanding::Refuted(_) => return,
         };
         let depth = self.view.sweep.depth_of(&block);
         if depth == 0 {
@@ -343,7 +317,7 @@ impl Over<'_> {
                 TransactionNamed { tx_hash },
             )));
         }
-        let is_deep = depth >= self.view.network.confirmed_depth;
+        let is_deep = depth >= self.view.bill.network.confirmed_depth;
         if is_deep
             && self.is_fresh
             && self.aftermath.is_bound(tx_hash)
@@ -360,16 +334,15 @@ impl Over<'_> {
     /// `None` after another of the same decision, because each names the provider's receipt before
     /// it. Decided again, the same sweep causes the next.
     fn reversal(&self, tx_hash: TxHash, before: &[Event]) -> Option<Reversed> {
-        let provider = self.view.context.provider;
         let is_first = !before
             .iter()
             .any(|it| matches!(it, Event::Settlement(SettlementEvent::Reversed(_))));
         is_first.then_some(())?;
         Some(Reversed {
             tx_hash,
-            provider_seq: provider.receipts,
+            provider_seq: self.view.context.receipts,
             // Of a late payment alone there is no receipt.
-            provider_prev: provider.last_receipt.unwrap_or(Digest::ZERO),
+            provider_prev: self.view.context.last_receipt.unwrap_or(Digest::ZERO),
         })
     }
 
@@ -430,15 +403,15 @@ impl Over<'_> {
         })
     }
 
-    /// What else came, at confirmed depth. An interaction that still waits for its payment and
-    /// declares the same transaction goes first; a transaction that paid in part is left to others.
+    /// What else came, at confirmed depth. A subject that still waits for its payment and declares the
+    /// same transaction goes first; a transaction that paid in part is left to others.
     fn late(&self) -> Option<Event> {
         let mut candidates = self.view.candidates();
         candidates.retain(|candidate| {
             self.aftermath.may_be_late(candidate.tx_hash)
                 && !self.view.context.awaited.contains(&candidate.tx_hash)
         });
-        let chosen = late_of(&self.view.due(), candidates);
+        let chosen = late_of(&self.view.bill.due, candidates);
         if chosen.is_empty() {
             return None;
         }

@@ -1,21 +1,17 @@
-//! Which transfers of a declared transaction can pay its interaction. For the machine, and for
-//! whoever holds what a log says against the network once more.
+//! Which transfers of a declared transaction can pay. For the machines, and for whoever holds what a
+//! log says against the network once more.
 //!
 //! Source: ledger-contract.md section 5, settlement-watcher.md rules 14, 18 and 20.
 
-use super::{Deal, Declared};
-use crate::authorization::{fee_nonce, payment_nonce};
-use crate::did::Did;
 use crate::digest::Digest;
 use crate::event::PayerBinding;
 use crate::evm::EvmAddress;
 use crate::observation::Transfer;
-use crate::parameters::Network;
 
 /// What a transfer must be to pay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fit {
-    /// How the payer is bound to the initiator.
+    /// How the account is bound to who pays.
     pub binding: PayerBinding,
     /// The EIP-3009 nonce of a transfer to the treasury.
     pub fee_nonce: Digest,
@@ -31,22 +27,9 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// What pays `deal` at `ledger` by a transaction that was `declared` on `network`.
-    pub fn of(deal: &Deal, network: &Network, declared: &Declared, ledger: Did) -> Fit {
-        let (id, offer_hash) = (deal.opening.id, deal.offer.offer_hash);
-        Fit {
-            binding: declared.binding,
-            fee_nonce: fee_nonce(ledger, id, offer_hash),
-            payee: deal.offer.payee,
-            payer: declared.payer,
-            payment_nonce: payment_nonce(ledger, id, offer_hash),
-            treasury: network.treasury,
-        }
-    }
-
-    /// Between the right accounts, and for this interaction: a transfer that carries the `nonce` of
-    /// an EIP-3009 authorization counts only where it is the interaction's own, whoever the payer
-    /// is, and one that carries none where the payer is proven otherwise.
+    /// Between the right accounts, and for this bill: a transfer that carries the `nonce` of an
+    /// EIP-3009 authorization counts only where it is the bill's own, whoever the payer is, and one
+    /// that carries none where the payer is proven otherwise.
     pub fn takes(&self, transfer: &Transfer, nonce: Option<&Digest>) -> bool {
         let may_count = match (nonce, self.binding) {
             (Some(nonce), _) => self.is_own(transfer, nonce),
@@ -62,7 +45,7 @@ impl Fit {
         transfer.from == self.payer && to_us && !transfer.amount.is_zero()
     }
 
-    /// Whether the nonce stands for this interaction's payment, of a transfer to the payee, or its
+    /// Whether the nonce stands for this bill's payment, of a transfer to the payee, or its
     /// fee, of one to the treasury.
     pub fn is_own(&self, transfer: &Transfer, nonce: &Digest) -> bool {
         (transfer.to == self.payee && *nonce == self.payment_nonce)

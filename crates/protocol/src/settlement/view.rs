@@ -1,51 +1,39 @@
-//! One interaction's declared transactions against one sweep: what both the schedule and the
-//! aftermath go by.
+//! The declared transactions of one bill against one sweep: what both a schedule and the aftermath go
+//! by.
 //!
 //! Source: ledger-contract.md section 5, settlement-watcher.md rules 11 to 20.
 
-use super::age::{Age, is_older_than_accept};
-use super::claim::{Candidate, Due};
+use super::age::Age;
+use super::claim::Candidate;
 use super::level::stands_in;
-use super::{Context, Deal, Declared, Fit};
+use super::{Bill, Context, Declared, Fit, Nonces};
 use crate::digest::Digest;
 use crate::event::{Claim, Evidence, Level, RevertReason};
 use crate::evm::TxHash;
 use crate::observation::{
-    Hindrance, MinedTransaction, NetworkHead, RecordedBranch, Sweep, TransactionStatus, Transfer,
+    Hindrance, MinedTransaction, RecordedBranch, Sweep, TransactionStatus, Transfer,
 };
-use crate::parameters::Network;
 use crate::rules::Rules;
 use std::collections::BTreeSet;
 
 /// Most transfers that one event quotes beside the claimed ones, and most that it claims; with eight
 /// declared transactions a leaf stays in bounds.
-pub(super) const TRANSFERS_QUOTED: usize = 64;
+pub(crate) const TRANSFERS_QUOTED: usize = 64;
 
-/// One interaction against one sweep.
+/// One bill against one sweep.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
-    pub(super) deal: &'a Deal,
-    pub(super) network: &'a Network,
+pub(crate) struct View<'a> {
+    pub(crate) bill: &'a Bill<'a>,
+    pub(crate) own: Nonces,
     /// Every declared transaction, in order of declaration.
-    pub(super) declared: &'a [Declared],
-    pub(super) sweep: &'a Sweep,
-    pub(super) context: &'a Context<'a>,
+    pub(crate) declared: &'a [Declared],
+    pub(crate) sweep: &'a Sweep,
+    pub(crate) context: &'a Context<'a>,
 }
 
 impl<'a> View<'a> {
-    pub(super) fn due(&self) -> Due {
-        let offer = &self.deal.offer;
-        Due {
-            price: offer.price,
-            protocol_fee: offer.protocol_fee,
-            total: offer.total,
-            payee: offer.payee,
-            treasury: self.network.treasury,
-        }
-    }
-
     /// Unclaimed fitting transfers of everything deep enough, in order of (declaration, ordinal).
-    pub(super) fn candidates(&self) -> Vec<Candidate> {
+    pub(crate) fn candidates(&self) -> Vec<Candidate> {
         let mut candidates = Vec::new();
         for (declared, mined) in self.paying() {
             candidates.extend(self.unclaimed(declared, mined).map(|transfer| Candidate {
@@ -59,7 +47,7 @@ impl<'a> View<'a> {
     }
 
     /// Declared transactions that may pay: deep enough, and not too old.
-    pub(super) fn paying(&self) -> impl Iterator<Item = (&'a Declared, &'a MinedTransaction)> {
+    pub(crate) fn paying(&self) -> impl Iterator<Item = (&'a Declared, &'a MinedTransaction)> {
         let view = *self;
         self.declared.iter().filter_map(move |declared| {
             let mined = view.mined(declared.tx_hash)?;
@@ -72,7 +60,7 @@ impl<'a> View<'a> {
 
     /// Evidence of every transaction that a chosen transfer is in, quoting `only` these where it says
     /// which.
-    pub(super) fn evidence_of(
+    pub(crate) fn evidence_of(
         &self,
         chosen: &[Candidate],
         only: Option<&BTreeSet<(TxHash, u64)>>,
@@ -96,12 +84,12 @@ impl<'a> View<'a> {
     }
 
     /// The chosen transfers, bound.
-    pub(super) fn claims(&self, chosen: &[Candidate]) -> Vec<Claim> {
-        let claim = |candidate: &Candidate| self.claim(candidate.tx_hash, candidate.ordinal);
+    pub(crate) fn claims(&self, chosen: &[Candidate]) -> Vec<Claim> {
+        let claim = |candidate: &Candidate| self.bill.claim(candidate.tx_hash, candidate.ordinal);
         chosen.iter().map(claim).collect()
     }
 
-    pub(super) fn evidence(
+    pub(crate) fn evidence(
         &self,
         declared: &Declared,
         mined: &MinedTransaction,
@@ -111,7 +99,7 @@ impl<'a> View<'a> {
         let is_by_transfer = self.context.rules >= Rules::Two;
         let nonce = || self.authorization(declared, mined);
         Evidence {
-            network: self.network.name.clone(),
+            network: self.bill.network.name.clone(),
             tx_hash: declared.tx_hash,
             block: mined.block,
             depth: self.sweep.depth_of(&mined.block),
@@ -143,14 +131,14 @@ impl<'a> View<'a> {
         named.collect()
     }
 
-    /// The nonce of the interaction's own authorization, when a fitting transfer was made under it:
+    /// The nonce of the bill's own authorization, when a fitting transfer was made under it:
     /// there is no other that fits.
     fn authorization(&self, declared: &Declared, mined: &MinedTransaction) -> Option<Digest> {
         let mut fitting = self.fitting(declared, mined);
         fitting.find_map(|transfer| mined.authorizations.get(&transfer.ordinal).copied())
     }
 
-    pub(super) fn level(&self, mined: &MinedTransaction) -> Level {
+    pub(crate) fn level(&self, mined: &MinedTransaction) -> Level {
         let at_or_below = |head: Option<u64>| head.is_some_and(|head| mined.block.number <= head);
         if !self.is_deep(mined) {
             Level::Seen
@@ -163,32 +151,33 @@ impl<'a> View<'a> {
         }
     }
 
-    pub(super) fn is_safe(&self, mined: &MinedTransaction) -> bool {
+    pub(crate) fn is_safe(&self, mined: &MinedTransaction) -> bool {
         let names_none = self.sweep.safe_number.is_none() && self.sweep.finalized.is_none();
         self.level(mined) >= Level::Safe || (names_none && self.stands_in(mined))
     }
 
     /// Whether its depth stands in for a level that no endpoint names.
-    pub(super) fn stands_in(&self, mined: &MinedTransaction) -> bool {
+    pub(crate) fn stands_in(&self, mined: &MinedTransaction) -> bool {
         let depth = self.sweep.depth_of(&mined.block);
-        stands_in(depth, self.network.confirmed_depth)
+        stands_in(depth, self.bill.network.confirmed_depth)
     }
 
-    pub(super) fn mined(&self, tx_hash: TxHash) -> Option<&'a MinedTransaction> {
+    pub(crate) fn mined(&self, tx_hash: TxHash) -> Option<&'a MinedTransaction> {
         match self.sweep.transactions.get(&tx_hash)? {
             TransactionStatus::Mined(mined) => Some(mined),
             TransactionStatus::NotFound => None,
         }
     }
 
-    pub(super) fn is_deep(&self, mined: &MinedTransaction) -> bool {
-        self.sweep.depth_of(&mined.block) >= self.network.confirmed_depth && self.has_quorum(mined)
+    pub(crate) fn is_deep(&self, mined: &MinedTransaction) -> bool {
+        self.sweep.depth_of(&mined.block) >= self.bill.network.confirmed_depth
+            && self.has_quorum(mined)
     }
 
     /// Whether as many endpoints say so as must by now. Of what is not deep by now either the watcher
     /// knows from the blocks that it had kept.
     fn has_quorum(&self, mined: &MinedTransaction) -> bool {
-        let in_force = self.context.parameters.network(&self.network.name);
+        let in_force = self.context.parameters.network(&self.bill.network.name);
         let quorum = in_force.and_then(|network| {
             let is_deep = self.sweep.depth_of(&mined.block) >= network.confirmed_depth;
             network.endpoint_quorum.filter(|_| is_deep)
@@ -197,7 +186,7 @@ impl<'a> View<'a> {
     }
 
     /// Why the token moved nothing, where that is said of this payment's payer or payee.
-    pub(super) fn revert_reason(
+    pub(crate) fn revert_reason(
         &self,
         declared: &Declared,
         mined: &MinedTransaction,
@@ -207,16 +196,16 @@ impl<'a> View<'a> {
             Hindrance::Blacklisted(account) if account == declared.payer => {
                 Some(RevertReason::PayerBlacklisted)
             }
-            Hindrance::Blacklisted(account) if account == self.deal.offer.payee => {
+            Hindrance::Blacklisted(account) if account == self.bill.due.payee => {
                 Some(RevertReason::PayeeBlacklisted)
             }
             Hindrance::Blacklisted(_) => None,
         }
     }
 
-    /// Whether something in it can pay, as it is no older than the ACCEPT. What was made under the
-    /// interaction's own authorization was made for it, whatever its block.
-    pub(super) fn age_of(&self, declared: &Declared, mined: &MinedTransaction) -> Age {
+    /// Whether something in it can pay, as it is no older than the bill. What was made under the bill's
+    /// own authorization was made for it, whatever its block.
+    pub(crate) fn age_of(&self, declared: &Declared, mined: &MinedTransaction) -> Age {
         match self.age(mined) {
             Age::Young => Age::Young,
             Age::Old | Age::Open if self.authorized(self.fit(declared), mined).next().is_some() => {
@@ -226,38 +215,29 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Block number at or below the head recorded at ACCEPT, and by the fork where that head is on
+    /// Block number at or below the head recorded with the bill, and by the fork where that head is on
     /// another branch; without one, by the clock. Rules 1 know no forks.
     fn age(&self, mined: &MinedTransaction) -> Age {
-        let acceptance = &self.deal.acceptance;
-        let (heads, accepted_at) = (&acceptance.heads, acceptance.at);
-        if !is_older_than_accept(&self.network.name, &mined.block, heads, accepted_at) {
+        if !self.bill.is_older(&mined.block) {
             return Age::Young;
         }
-        match self
-            .recorded_head()
-            .filter(|_| self.context.rules >= Rules::Two)
-        {
+        let head = self.bill.recorded_head();
+        match head.filter(|_| self.context.rules >= Rules::Two) {
             Some(head) => Age::below(&mined.block, self.sweep.branch_of(head)),
             None => Age::Old,
         }
     }
 
-    fn recorded_head(&self) -> Option<&'a NetworkHead> {
-        let mut heads = self.deal.acceptance.heads.iter();
-        heads.find(|head| head.network == self.network.name)
-    }
-
-    /// Where the head recorded at ACCEPT stands, if the block is at its height or below and it is on
-    /// another branch.
+    /// Where the head recorded with the bill stands, if the block is at its height or below and it is
+    /// on another branch.
     fn fork_below(&self, mined: &MinedTransaction) -> Option<RecordedBranch> {
-        let head = self.recorded_head()?;
+        let head = self.bill.recorded_head()?;
         let is_below = mined.block.number <= head.number && self.context.rules >= Rules::Two;
         let branch = self.sweep.branch_of(head).filter(|_| is_below);
         branch.filter(|branch| *branch != RecordedBranch::Same)
     }
 
-    /// Fitting transfers that were made under the interaction's own authorization.
+    /// Fitting transfers that were made under the bill's own authorization.
     fn authorized<'v>(
         &self,
         fit: Fit,
@@ -269,8 +249,8 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Fitting transfers that pay no interaction yet, in order of ordinal.
-    pub(super) fn unclaimed<'v>(
+    /// Fitting transfers that pay nothing yet, in order of ordinal.
+    pub(crate) fn unclaimed<'v>(
         &'v self,
         declared: &'v Declared,
         mined: &'v MinedTransaction,
@@ -281,7 +261,7 @@ impl<'a> View<'a> {
 
     /// Fitting transfers in order of ordinal: all chosen ones, and as many more as an event may
     /// quote.
-    pub(super) fn quoted(
+    pub(crate) fn quoted(
         &self,
         declared: &Declared,
         mined: &MinedTransaction,
@@ -308,14 +288,13 @@ impl<'a> View<'a> {
     }
 
     /// Which transfers of a declared transaction can pay.
-    pub(super) fn fit(&self, declared: &Declared) -> Fit {
-        Fit::of(self.deal, self.network, declared, self.context.ledger)
+    pub(crate) fn fit(&self, declared: &Declared) -> Fit {
+        self.bill.fit(self.own, declared)
     }
 
     /// The transfers of a declared transaction that can pay, in order of ordinal. Of one that is
-    /// older than the ACCEPT, those made under the interaction's own authorization alone, where there
-    /// are such.
-    pub(super) fn fitting<'v>(
+    /// older than the bill, those made under the bill's own authorization alone, where there are such.
+    pub(crate) fn fitting<'v>(
         &self,
         declared: &Declared,
         mined: &'v MinedTransaction,
@@ -330,15 +309,8 @@ impl<'a> View<'a> {
         })
     }
 
-    pub(super) fn is_claimed(&self, tx_hash: TxHash, ordinal: u64) -> bool {
-        self.context.claimed.contains(&self.claim(tx_hash, ordinal))
-    }
-
-    pub(super) fn claim(&self, tx_hash: TxHash, ordinal: u64) -> Claim {
-        Claim {
-            chain_id: self.network.chain_id,
-            tx_hash,
-            ordinal,
-        }
+    pub(crate) fn is_claimed(&self, tx_hash: TxHash, ordinal: u64) -> bool {
+        let claim = self.bill.claim(tx_hash, ordinal);
+        self.context.claimed.contains(&claim)
     }
 }

@@ -1,24 +1,23 @@
-//! Transfers that are bound to an interaction: those that paid, and those that came late. What a
+//! Transfers that are bound: those that paid, and those that came late. What a
 //! disappearance, a return or the finalized head makes of them, and what is final.
 //!
 //! Source: ledger-contract.md section 5, settlement-watcher.md rules 22 to 24.
 
-use super::aftermath::{Aftermath, PaidTransfer};
-use super::{Completion, Standing, State};
+use super::{Aftermath, Completion, DeclaredStanding};
 use crate::event::{Claim, Evidence, Late};
 use crate::evm::TxHash;
-use crate::observation::Block;
+use crate::observation::{Block, Transfer};
 use crate::time::TimestampMs;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Reads a member that is there, which may be null.
-pub(super) fn given<'de, D: Deserializer<'de>>(
+pub(crate) fn given<'de, D: Deserializer<'de>>(
     reader: D,
 ) -> Result<Option<Option<LateWatch>>, D::Error> {
     Option::deserialize(reader).map(Some)
 }
 
-/// What became of the transfers that were bound when the interaction was over: watched like those that
+/// What became of the transfers that were bound when the bill was over: watched like those that
 /// paid, under rules 2.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,9 +32,19 @@ pub struct LateWatch {
     pub until: TimestampMs,
 }
 
+/// A transfer that paid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PaidTransfer {
+    /// What is bound.
+    pub claim: Claim,
+    /// What was seen. The same signed transaction can do something else in another block.
+    pub transfer: Transfer,
+}
+
 impl PaidTransfer {
     /// The claimed transfer, as the evidence shows it; `None` where it does not.
-    pub(super) fn shown(claim: &Claim, evidence: &[Evidence]) -> Option<PaidTransfer> {
+    pub(crate) fn shown(claim: &Claim, evidence: &[Evidence]) -> Option<PaidTransfer> {
         let transfer = evidence
             .iter()
             .filter(|evidence| evidence.tx_hash == claim.tx_hash)
@@ -50,7 +59,7 @@ impl PaidTransfer {
 
 impl Aftermath {
     /// Watches what an event bound late from now on, up to `until`.
-    pub(super) fn watch_late(&mut self, late: &Late, until: TimestampMs) {
+    pub(crate) fn watch_late(&mut self, late: &Late, until: TimestampMs) {
         let shown = |claim: &Claim| PaidTransfer::shown(claim, &late.evidence);
         let before = self.late_watch.take().flatten();
         let (mut transfers, reversed) =
@@ -67,24 +76,29 @@ impl Aftermath {
 
     fn is_gone(&self, tx_hash: TxHash) -> bool {
         let declared = self.declared(tx_hash);
-        declared.is_some_and(|it| matches!(it.standing, Standing::Gone(_)))
+        declared.is_some_and(|it| matches!(it.standing, DeclaredStanding::Gone(_)))
     }
 
     fn is_there(&self, tx_hash: TxHash) -> bool {
         let declared = self.declared(tx_hash);
-        declared.is_some_and(|it| matches!(it.standing, Standing::Seen(_)))
+        declared.is_some_and(|it| matches!(it.standing, DeclaredStanding::Seen(_)))
     }
 
     /// Whether each of these transactions is in a block at or below the head.
-    pub(super) fn are_below(
+    pub(crate) fn are_below(
         &self,
         mut transactions: impl Iterator<Item = TxHash>,
         head: &Block,
     ) -> bool {
         transactions.all(
             |tx_hash| match self.declared(tx_hash).map(|it| it.standing) {
-                Some(Standing::Seen(block)) => block.number <= head.number,
-                Some(Standing::Unseen | Standing::Gone(_) | Standing::Refuted(_)) | None => false,
+                Some(DeclaredStanding::Seen(block)) => block.number <= head.number,
+                Some(
+                    DeclaredStanding::Unseen
+                    | DeclaredStanding::Gone(_)
+                    | DeclaredStanding::Refuted(_),
+                )
+                | None => false,
             },
         )
     }
@@ -92,7 +106,7 @@ impl Aftermath {
 
 /// What a disappearance, a return or the finalized head makes of the transfers that are bound: those
 /// that paid, and those that came late.
-pub(super) fn evolve_bound(
+pub(crate) fn evolve_bound(
     completion: Option<&mut Completion>,
     aftermath: &mut Aftermath,
     event: &Bound<'_>,
@@ -148,15 +162,20 @@ fn reach_finality(
 
 /// Which transfers a finalized head makes final that were not yet.
 #[derive(Debug, Clone, Copy)]
-struct Reached {
+pub(crate) struct Reached {
     /// Those that paid.
-    paid: bool,
+    pub(crate) paid: bool,
     /// Those that were bound late.
-    late: bool,
+    pub(crate) late: bool,
 }
 
 impl Reached {
-    fn by(completion: Option<&Completion>, aftermath: &Aftermath, head: &Block) -> Reached {
+    /// By `head`.
+    pub(crate) fn by(
+        completion: Option<&Completion>,
+        aftermath: &Aftermath,
+        head: &Block,
+    ) -> Reached {
         let paid = completion.filter(|it| !it.is_final && it.reversed.is_empty());
         let late = aftermath.late_watch();
         let late = late.filter(|it| !it.is_final && it.reversed.is_empty());
@@ -173,51 +192,15 @@ impl Reached {
     }
 }
 
-impl State {
-    /// The transactions that a finalized head makes final: those that paid, those that were bound late,
-    /// or both.
-    pub fn made_final_by(&self, head: &Block) -> Vec<TxHash> {
-        let Some((_, aftermath)) = self.aftermath() else {
-            return Vec::new();
-        };
-        let reached = Reached::by(self.completion(), aftermath, head);
-        let paid = self.completion().filter(|_| reached.paid);
-        let paid = paid.into_iter().flat_map(|it| &it.claims);
-        let late = aftermath.late_watch().filter(|_| reached.late);
-        let late = late.into_iter().flat_map(|it| &it.transfers);
-        let late = late.map(|bound| bound.claim.tx_hash);
-        paid.map(|claim| claim.tx_hash).chain(late).collect()
-    }
-
-    /// Whether all that was bound late is final: by rules 1, which do not watch it, as soon as what paid
-    /// is.
-    pub fn is_late_final(&self) -> bool {
-        let is_paid_final = self.completion().is_some_and(|it| it.is_final);
-        let watched = self.aftermath().map(|(_, aftermath)| &aftermath.late_watch);
-        match watched {
-            None | Some(None) => is_paid_final,
-            Some(Some(watch)) => watch.as_ref().is_some_and(|watch| watch.is_final),
-        }
-    }
-
-    /// Transactions that paid, or were bound late, and have disappeared.
-    pub fn reversed(&self) -> impl Iterator<Item = TxHash> {
-        let paid = self.completion().map(|completion| &completion.reversed);
-        let late = self.aftermath().and_then(|(_, it)| it.late_watch());
-        let late = late.map(|watch| &watch.reversed);
-        paid.into_iter().chain(late).flatten().copied()
-    }
-}
-
 /// An event about transfers that are bound.
-pub(super) enum Bound<'a> {
+pub(crate) enum Bound<'a> {
     Reversed(TxHash),
     Returned(TxHash),
     Final(&'a Block),
 }
 
 /// The aftermath, unless nothing more can come of it.
-pub(super) fn unless_over(completion: &Completion, aftermath: Aftermath) -> Option<Aftermath> {
+pub(crate) fn unless_over(completion: &Completion, aftermath: Aftermath) -> Option<Aftermath> {
     let is_late_open = aftermath.late_watch().is_some_and(|watch| !watch.is_final);
     let is_over = completion.is_final && aftermath.is_settled_otherwise() && !is_late_open;
     (!is_over).then_some(aftermath)
