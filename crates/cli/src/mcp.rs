@@ -1,27 +1,18 @@
 //! `x811 mcp`: the agent's verbs as tools of a model (Model Context Protocol, JSON-RPC over standard
 //! input and output).
 //!
-//! One file per tool. A tool is a verb whose arguments are typed members instead of words: who acts,
+//! A tool is a verb whose arguments are typed members instead of words: who acts,
 //! at which ledger, with which keys, files and endpoints was said at the start and cannot be said by
 //! the model. What spends goes through [`spending`].
 
-mod accept;
-mod deliver;
-mod discover;
-mod history;
-mod inbox;
+mod looks;
 mod negotiate;
-mod offer;
 mod parsed;
-mod pay;
-mod receipt;
-mod reject;
-mod request;
 mod server;
 mod spending;
-mod status;
+mod spends;
+mod steps;
 mod tool;
-mod verify;
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -78,18 +78,7 @@ struct Status {
     free_bytes: Option<u64>,
     /// Of the program that serves.
     version: Option<String>,
-    networks: Vec<Network>,
-}
-
-#[derive(Debug, Serialize)]
-struct Network {
-    name: String,
-    sight: String,
-    head_number: Option<u64>,
-    head_age_ms: Option<u64>,
-    /// Only while it is blind.
-    blind_ms: Option<u64>,
-    endpoints: Vec<EndpointSight>,
+    networks: Vec<NetworkSight>,
 }
 
 impl Status {
@@ -112,25 +101,10 @@ impl Status {
             protocol_versions: info.protocol_versions,
             free_bytes: ready.free_bytes,
             version: ready.version,
-            networks: ready.networks.into_iter().map(Network::from).collect(),
+            networks: ready.networks,
         }
     }
-}
 
-impl From<NetworkSight> for Network {
-    fn from(sight: NetworkSight) -> Network {
-        Network {
-            name: sight.name,
-            sight: sight.sight,
-            head_number: sight.head_number,
-            head_age_ms: sight.head_age_ms,
-            blind_ms: sight.blind_ms,
-            endpoints: sight.endpoints,
-        }
-    }
-}
-
-impl Status {
     /// How far the log is signed.
     fn signed(&self) -> String {
         let known = self.checkpoint_size.zip(self.checkpoint_age_ms);
@@ -272,7 +246,7 @@ fn age(age_ms: Option<u64>) -> String {
     age_ms.map_or_else(nothing, |age_ms| format!("{} s", age_ms / 1_000))
 }
 
-fn row(network: &Network) -> Vec<String> {
+fn row(network: &NetworkSight) -> Vec<String> {
     vec![
         network.name.clone(),
         sight(network),
@@ -282,7 +256,7 @@ fn row(network: &Network) -> Vec<String> {
 }
 
 /// How it is seen, and for how long it is not.
-fn sight(network: &Network) -> String {
+fn sight(network: &NetworkSight) -> String {
     let blind = network.blind_ms.map(|ms| format!(" for {} s", ms / 1_000));
     format!("{}{}", network.sight, blind.unwrap_or_default())
 }

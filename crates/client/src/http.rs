@@ -15,7 +15,6 @@ mod inbox;
 mod key_history;
 mod known_keys;
 mod list;
-mod negotiations;
 mod retry;
 mod rounds;
 mod sender;
@@ -24,20 +23,19 @@ mod signed_get;
 mod stream;
 mod submit;
 
-pub use agents::{AgentQuery, AgentsPage, Availability, FoundAgent, TrustShown};
-pub use answer::{
-    Accepted, Agent, AgentStatus, AnsweredSubject, BoundWallet, EndpointSight, Erased,
-    FollowerSight, HistoryRecord, InteractionView, LedgerInfo, NetworkInfo, NetworkSight,
-    Readiness, StandbySight, StoreSight,
-};
+pub use agents::{AgentQuery, AgentsPage};
+pub use answer::HistoryRecord;
 pub use descriptor::Descriptor;
 pub use error::{ClientError, Refused};
 pub use inbox::{Cursor, InboxPage, InboxRequest, Incoming, Unverified};
-pub use negotiations::{Engagement, ListedNegotiation};
 pub use retry::RetryPolicy;
-pub use rounds::{RoundView, Trace};
-pub use sessions::{AgreementView, Conduct, Exclusion, InForce, Lifted, SessionView};
 pub use stream::{MessageStream, StreamRequest};
+pub use x811_protocol::answer::{
+    Accepted, Agent, AgentStatus, AgreementView, AnsweredSubject, Availability, BoundWallet,
+    Conduct, EndpointSight, Engagement, Erased, Exclusion, FollowerSight, FoundAgent, InForce,
+    InteractionView, LedgerInfo, Lifted, ListedNegotiation, NetworkInfo, NetworkSight, Readiness,
+    RoundView, SessionView, StandbySight, StoreSight, Trace, TrustShown,
+};
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -275,18 +273,6 @@ impl LedgerClient {
         self.records_of(Subject::Interaction(id)).await
     }
 
-    /// All records of a negotiation, in order, as [`LedgerClient::history`] gives those of an
-    /// interaction.
-    ///
-    /// # Errors
-    /// [`ClientError`].
-    pub async fn negotiation_history(
-        &self,
-        id: ContractId,
-    ) -> Result<Vec<HistoryRecord>, ClientError> {
-        self.records_of(Subject::Contract(id)).await
-    }
-
     /// A negotiation in the members of the published page (contract.md, "Rendered contract").
     ///
     /// # Errors
@@ -326,7 +312,12 @@ impl LedgerClient {
         Descriptor::of(did, found.position, envelope).map(Some)
     }
 
-    async fn records_of(&self, subject: Subject) -> Result<Vec<HistoryRecord>, ClientError> {
+    /// Every record of a subject, oldest first, as [`LedgerClient::history`] gives those of an interaction. Before a
+    /// round is decided its votes are not among them.
+    ///
+    /// # Errors
+    /// As [`LedgerClient::history`].
+    pub async fn records_of(&self, subject: Subject) -> Result<Vec<HistoryRecord>, ClientError> {
         let (path, stream) = (subject.path(), subject.to_string());
         let path = segments(&path, "history");
         let limit = HISTORY_PAGE.to_string();

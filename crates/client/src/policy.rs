@@ -6,6 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use x811_protocol::answer::AgentStatus;
 use x811_protocol::code::Code;
 use x811_protocol::facts::{AcceptancePolicy, OfferFacts, RejectCode, RequestFacts};
 
@@ -48,6 +49,17 @@ pub enum ProviderStatus {
     Revoked,
     /// Its document is not valid.
     InvalidDocument,
+}
+
+impl From<AgentStatus> for ProviderStatus {
+    fn from(status: AgentStatus) -> ProviderStatus {
+        match status {
+            AgentStatus::Active => ProviderStatus::Active,
+            AgentStatus::Deactivated => ProviderStatus::Deactivated,
+            AgentStatus::Expired => ProviderStatus::Expired,
+            AgentStatus::Revoked => ProviderStatus::Revoked,
+        }
+    }
 }
 
 /// Judges an OFFER by the policy its REQUEST declared.

@@ -9,6 +9,7 @@ use x811_protocol::envelope::VerifiedEnvelope;
 use x811_protocol::event::Event;
 use x811_protocol::facts::{CapabilityFacts, Facts, SessionRequest};
 use x811_protocol::id::{EnvelopeId, SessionId};
+use x811_protocol::stream::Subject;
 
 use crate::compose::AnsweredTerms;
 use crate::http::{ClientError, LedgerClient, SessionView};
@@ -40,7 +41,7 @@ impl Session {
     pub async fn fetch(client: &LedgerClient, id: SessionId) -> Result<Session, ClientError> {
         for _ in 0..READS {
             let view = client.session(id).await?;
-            let entries = transcript::checked(client.session_history(id).await?)?;
+            let entries = transcript::checked(client.records_of(Subject::Session(id)).await?)?;
             let session = Session::of(view, entries)?;
             // A message that came between the two reads is in the records alone.
             if session.last_terms.map(|(step, _)| step) == session.view.step_id {

@@ -163,7 +163,7 @@ fn is_fact_of(facts: &Facts, envelope: &VerifiedEnvelope) -> bool {
     })
 }
 
-/// Records of one subject, as [`LedgerClient::history`] and [`LedgerClient::negotiation_history`]
+/// Records of one subject, as [`LedgerClient::history`] and [`LedgerClient::records_of`]
 /// give them, each held against itself.
 ///
 /// # Errors

@@ -3,6 +3,8 @@
 use crate::quota;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+/// What a DID counts as at some moment: its status, and whether its time is over (AX-31).
+pub use x811_protocol::answer::AgentStatus as AgentStanding;
 use x811_protocol::digest::Digest;
 use x811_protocol::document::DidDocument;
 use x811_protocol::event::{
@@ -24,20 +26,6 @@ named! {
         /// May come back.
         Deactivated = "deactivated",
         /// Never comes back.
-        Revoked = "revoked",
-    }
-}
-
-named! {
-    /// What a DID counts as at some moment: its status, and whether its time is over (AX-31).
-    pub enum AgentStanding {
-        /// It may act.
-        Active = "active",
-        /// It asked to be left out for a while.
-        Deactivated = "deactivated",
-        /// It is active but past the expiry it registered.
-        Expired = "expired",
-        /// It never comes back.
         Revoked = "revoked",
     }
 }

@@ -33,6 +33,7 @@ const ID_PREFIX: &str = "neg-";
 /// Where a contract stands (XN-2). No word of this is a state of an interaction (XX-9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum PageStatus {
     /// Offered; nobody has answered.
     Pending,
@@ -106,8 +107,9 @@ pub struct Contract {
 /// A rendering: the page's ten members, and the profile of its hash chain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = NegotiationAnswer))]
 pub struct ContractPage {
-    /// [`CHAIN_PROFILE`].
+    /// Which bytes are hashed: `x811-jcs-1`.
     pub chain_profile: String,
     /// `neg-` and the envelope id of the offer.
     pub id: String,
@@ -119,18 +121,21 @@ pub struct ContractPage {
     pub status: PageStatus,
     /// The terms of the last offer or counter.
     pub terms: Map<String, Value>,
-    /// Every entry, as [`PageEntry`] writes it, with its `hash`.
+    /// What was done, oldest first: `action`, `agent`, `terms`, `message`, `at`, `hash`.
     pub history: Vec<Map<String, Value>>,
     /// The hash of the last entry.
     pub hash_chain: String,
     /// When the offer was recorded.
     #[serde(with = "moment")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub created_at: TimestampMs,
     /// The first moment at which the last terms can no longer be answered (XX-3).
     #[serde(with = "moment")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub expires_at: TimestampMs,
     /// When the accept was recorded; `null` until then.
     #[serde(with = "moment::or_null")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, required))]
     pub accepted_at: Option<TimestampMs>,
 }
 

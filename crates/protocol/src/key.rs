@@ -221,6 +221,7 @@ named! {
     /// What a key signs (AX-23). Set per key and never tried silently.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
     pub enum Profile {
         /// The SHA-256 digest of the canonical bytes: AEEP v0.1.0, the default.
         #[default]
@@ -245,6 +246,7 @@ impl FromStr for Profile {
 /// A registered key of an agent with the profile it signs by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RegisteredKey))]
 pub struct AgentKey {
     /// The key.
     pub key: PublicKey,

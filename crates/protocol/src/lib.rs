@@ -20,11 +20,13 @@
 //! | [`kernel`], [`interaction`], [`contract`], [`capability`], [`round`] | the machines |
 //! | [`settlement`] | what pays, whoever owes it |
 //! | [`settlement_view`] | where an interaction's money is, read off its records |
+//! | [`answer`] | what the ledger answers over HTTP, for who writes it and who reads it |
 //! | [`trust`] | what agents earn by how their interactions end |
 
 #[macro_use]
 mod named;
 
+pub mod answer;
 pub mod authorization;
 pub mod canonical;
 pub mod capability;
@@ -47,6 +49,8 @@ pub mod key;
 pub mod money;
 pub mod narration;
 pub mod observation;
+#[cfg(feature = "openapi")]
+mod openapi;
 pub mod parameters;
 pub mod payload;
 pub mod refusal;

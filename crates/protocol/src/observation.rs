@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 /// A block, named by number and hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementBlock))]
 pub struct Block {
     /// Block hash.
     pub hash: BlockHash,
@@ -179,6 +180,7 @@ impl Sweep {
 /// Why a network cannot be seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum BlindCause {
     /// No endpoint answers.
     Unreachable,

@@ -46,6 +46,7 @@ pub struct Parameters {
 /// What negotiations of contracts are held to (contract.md, "Parameters").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ContractsInForce))]
 pub struct Contracts {
     /// How long an agreed contract waits for its REQUEST.
     pub engagement_ms: u64,
@@ -57,9 +58,11 @@ pub struct Contracts {
     pub min_life_ms: u64,
     /// Most negotiations one initiator may have open with one responder.
     #[serde(default = "no_limit")]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub open_per_pair: u64,
     /// Most negotiations an initiator may have open.
     #[serde(default = "no_limit")]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub open_per_initiator: u64,
 }
 
@@ -166,6 +169,7 @@ pub enum UnfitNetwork {
 /// The six windows of AE-98, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = WindowsInForce))]
 pub struct Windows {
     /// REQUEST to OFFER.
     pub offer_ms: u64,
@@ -227,6 +231,7 @@ pub struct Network {
 /// Whether a PAYMENT's payer must be bound to the initiator (ledger-contract.md section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum PayerBindingRule {
     /// The payer must be a wallet bound to the initiator's DID.
     Wallet,

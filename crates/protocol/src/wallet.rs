@@ -41,6 +41,7 @@ pub struct Wallet {
 /// What kind of account a wallet is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum WalletKind {
     /// Controlled by one secp256k1 key.
     Eoa,

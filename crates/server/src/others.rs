@@ -2,10 +2,10 @@
 //! then. Nothing is decided by it.
 
 use crate::app::stopped;
-use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::watch;
 use x811_ledger::clock::Clock;
+use x811_protocol::answer::{FollowerSight, StandbySight, StoreSight};
 use x811_store::{Backend, DatabaseStandby, Follower, Published};
 
 /// Time between two looks.
@@ -75,32 +75,27 @@ async fn look<C: Clock>(
 
 impl Others {
     /// As `/ready` tells it.
-    pub(crate) fn shown(&self) -> Option<Value> {
+    pub(crate) fn shown(&self) -> Option<StoreSight> {
         let found = self.found.as_ref()?;
-        let followers = found.followers.iter().map(|follower| {
-            let behind = found.published.size.saturating_sub(follower.size);
-            json!({
-                "name": follower.name,
-                "size": follower.size,
-                "behind": behind,
-                "seen_ms": follower.age_ms,
-            })
+        let followers = found.followers.iter().map(|follower| FollowerSight {
+            name: follower.name.clone(),
+            size: follower.size,
+            behind: found.published.size.saturating_sub(follower.size),
+            seen_ms: follower.age_ms,
         });
-        let standbys = found.standbys.iter().map(|standby| {
-            json!({
-                "name": standby.name,
-                "state": standby.state,
-                "behind_bytes": standby.behind_bytes,
-            })
+        let standbys = found.standbys.iter().map(|standby| StandbySight {
+            name: standby.name.clone(),
+            state: standby.state.clone(),
+            behind_bytes: standby.behind_bytes,
         });
-        Some(json!({
-            "epoch": found.published.epoch,
-            "holder": found.published.holder,
-            "lease_age_ms": found.published.age_ms(),
-            "published": found.published.size,
-            "clock_ahead_ms": found.clock_ahead_ms,
-            "followers": followers.collect::<Vec<_>>(),
-            "standbys": standbys.collect::<Vec<_>>(),
-        }))
+        Some(StoreSight {
+            epoch: found.published.epoch,
+            holder: found.published.holder.clone(),
+            lease_age_ms: found.published.age_ms(),
+            published: found.published.size,
+            clock_ahead_ms: found.clock_ahead_ms,
+            followers: followers.collect(),
+            standbys: standbys.collect(),
+        })
     }
 }

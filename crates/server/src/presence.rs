@@ -2,9 +2,10 @@
 //! known of anybody, and who is unknown may be addressed (AX-40). Nothing here is recorded, and no
 //! decision that a replay makes rests on it.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use x811_protocol::answer::Availability;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{AcceptedHeader, CoreType, MessageType};
@@ -19,20 +20,6 @@ pub(crate) const MAX_TTL_S: u64 = 3_600;
 
 /// When to try again to reach somebody who is offline.
 const RETRY_AFTER_MS: u64 = 30_000;
-
-/// Whether an agent can be reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Availability {
-    /// It said so, and that is still good.
-    Online,
-    /// The same, and that it has much to do. It may be addressed.
-    Busy,
-    /// Its last heartbeat is good no more.
-    Offline,
-    /// It never sent one to this process.
-    Unknown,
-}
 
 /// What an agent says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]

@@ -6,7 +6,6 @@ pub(crate) use envelope_parts::EnvelopeParts;
 
 use crate::app::App;
 use crate::error::ApiError;
-use crate::openapi::schema::HexHash;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -14,6 +13,7 @@ use x811_eventlog::{Hash, Record};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::LedgerStore as _;
 use x811_ledger::whole;
+use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
 
 /// One record.
@@ -22,7 +22,7 @@ pub(crate) struct HistoryRecord {
     /// Place in the log.
     position: u64,
     /// SHA-256(0x00 ‖ leaf).
-    #[schema(value_type = HexHash)]
+    #[schema(value_type = Digest)]
     record_hash: Hash,
     /// ms since the Unix epoch.
     recorded_at_ms: u64,

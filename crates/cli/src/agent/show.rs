@@ -1,11 +1,10 @@
 //! `x811 agent show`.
 
 use serde::Serialize;
-use serde_json::{Value, json};
-use x811_client::http::BoundWallet;
+use x811_client::http::{Agent, BoundWallet};
 use x811_client::identity::{AgentName, Identity};
 use x811_protocol::did::Did;
-use x811_protocol::time::TimestampMs;
+use x811_protocol::wallet::WalletKind;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -45,17 +44,8 @@ pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
 
 async fn known_to_ledger(did: Did, context: &Context) -> Result<KnownAgent, Failure> {
     let agent = context.client()?.agent(did).await?;
-    let wallets = agent.wallets.iter();
-    Ok(KnownAgent {
-        did: agent.did,
-        status: json!(agent.status),
-        expires_at_ms: agent.expires_at_ms,
-        expires: agent.expires_at_ms.map(|at| moment(at, context.now())),
-        capabilities: agent.capabilities,
-        wallets: wallets.map(KnownWallet::of).collect(),
-        keys: json!(agent.keys),
-        position: agent.position,
-    })
+    let expires = agent.expires_at_ms.map(|at| moment(at, context.now()));
+    Ok(KnownAgent { agent, expires })
 }
 
 #[derive(Serialize)]
@@ -127,61 +117,38 @@ impl Report for LocalAgents {
 
 #[derive(Serialize)]
 struct KnownAgent {
-    did: Did,
-    status: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expires_at_ms: Option<TimestampMs>,
+    #[serde(flatten)]
+    agent: Agent,
     #[serde(skip)]
     expires: Option<String>,
-    capabilities: Vec<String>,
-    wallets: Vec<KnownWallet>,
-    keys: Value,
-    position: u64,
 }
 
-#[derive(Serialize)]
-struct KnownWallet {
-    address: String,
-    kind: String,
-}
-
-impl KnownWallet {
-    fn of(wallet: &BoundWallet) -> KnownWallet {
-        KnownWallet {
-            address: wallet.address.to_checksum(),
-            kind: wallet.kind.clone(),
-        }
-    }
-
-    fn text(&self) -> String {
-        match self.kind.as_str() {
-            "eoa" => self.address.clone(),
-            "erc1271" => format!("{} (contract)", self.address),
-            other => format!("{} ({other})", self.address),
-        }
+fn of_wallet(wallet: &BoundWallet) -> String {
+    let address = wallet.address.to_checksum();
+    match wallet.kind {
+        WalletKind::Eoa => address,
+        WalletKind::Erc1271 => format!("{address} (contract)"),
     }
 }
 
 impl Report for KnownAgent {
     fn print(&self, out: &mut Out) {
-        out.heading(Tone::Plain, self.did);
+        let KnownAgent { agent, expires } = self;
+        out.heading(Tone::Plain, agent.did);
         let listed = |list: &[String]| match list {
             [] => "none".to_owned(),
             list => list.join(", "),
         };
-        let wallets: Vec<String> = self.wallets.iter().map(KnownWallet::text).collect();
+        let wallets: Vec<String> = agent.wallets.iter().map(of_wallet).collect();
         out.fields(&[
-            (
-                "status",
-                self.status.as_str().unwrap_or_default().to_owned(),
-            ),
+            ("status", agent.status.as_str().to_owned()),
             (
                 "expires",
-                self.expires.clone().unwrap_or_else(|| "never".to_owned()),
+                expires.clone().unwrap_or_else(|| "never".to_owned()),
             ),
-            ("capabilities", listed(&self.capabilities)),
+            ("capabilities", listed(&agent.capabilities)),
             ("wallets", listed(&wallets)),
-            ("recorded", format!("position {}", self.position)),
+            ("recorded", format!("position {}", agent.position)),
         ]);
     }
 }

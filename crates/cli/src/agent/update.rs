@@ -10,7 +10,7 @@ use x811_client::compose::{Entry, Payload as _, Update};
 use x811_client::http::{Agent, BoundWallet};
 use x811_client::identity::{AgentName, Identity};
 use x811_protocol::time::{TimeError, TimestampMs};
-use x811_protocol::wallet::Wallet;
+use x811_protocol::wallet::{Wallet, WalletKind};
 
 use super::change::{Changed, Registrant};
 use super::contract_wallet::contract_wallet;
@@ -92,7 +92,7 @@ fn keeps_every_wallet(
     let lost = registered.wallets.iter().find(|wallet| !is_kept(wallet));
     match lost {
         None => Ok(()),
-        Some(wallet) if wallet.kind == "erc1271" => Err(Failure::local(
+        Some(wallet) if wallet.kind == WalletKind::Erc1271 => Err(Failure::local(
             "wallet",
             format!(
                 "contract wallet {} is registered, and is not named",

@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 use x811_protocol::shown::shorten;
+use x811_protocol::stream::Subject;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -47,7 +48,7 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     let me = identity.did;
     if let Some(id) = args.agreement {
         let view = client.agreement(id).await?;
-        let entries = transcript::checked(client.agreement_history(id).await?)?;
+        let entries = transcript::checked(client.records_of(Subject::Agreement(id)).await?)?;
         let records = entries.iter().map(Record::of).collect();
         out.report(&One { view, records });
         return Ok(());

@@ -14,6 +14,7 @@ use super::PROVEN;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 use x811_protocol::narration::{self, short_hash};
+use x811_protocol::stream::Subject;
 
 /// Reads and shows them.
 pub(super) async fn show(
@@ -21,7 +22,7 @@ pub(super) async fn show(
     id: ContractId,
     out: &mut Out,
 ) -> Result<(), Failure> {
-    let entries = transcript::checked(client.negotiation_history(id).await?)?;
+    let entries = transcript::checked(client.records_of(Subject::Contract(id)).await?)?;
     let parties = entries.iter().find_map(|entry| {
         let header = entry.event.envelope()?;
         Some((header.from, header.to))

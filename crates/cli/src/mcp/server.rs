@@ -10,10 +10,7 @@ use rmcp::service::{RequestContext, RoleServer};
 
 use super::Desk;
 use super::tool::Entry;
-use super::{
-    accept, deliver, discover, history, inbox, negotiate, offer, pay, receipt, reject, request,
-    status, verify,
-};
+use super::{looks, negotiate, spends, steps};
 use crate::failure::Failure;
 use x811_protocol::shown::{escape_json, shorten};
 
@@ -26,19 +23,19 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn new(introduction: String, desk: Desk) -> Result<Server, Failure> {
         let tools = vec![
-            Entry::of::<status::Status>()?,
-            Entry::of::<discover::Discover>()?,
-            Entry::of::<inbox::Inbox>()?,
-            Entry::of::<history::History>()?,
+            Entry::of::<looks::Status>()?,
+            Entry::of::<looks::Discover>()?,
+            Entry::of::<looks::Inbox>()?,
+            Entry::of::<looks::History>()?,
             Entry::of::<negotiate::Negotiate>()?,
-            Entry::of::<request::Request>()?,
-            Entry::of::<offer::Offer>()?,
-            Entry::of::<accept::Accept>()?,
-            Entry::of::<reject::Reject>()?,
-            Entry::of::<deliver::Deliver>()?,
-            Entry::of::<verify::Verify>()?,
-            Entry::of::<pay::Pay>()?,
-            Entry::of::<receipt::Receipt>()?,
+            Entry::of::<steps::Request>()?,
+            Entry::of::<steps::Offer>()?,
+            Entry::of::<spends::Accept>()?,
+            Entry::of::<steps::Reject>()?,
+            Entry::of::<steps::Deliver>()?,
+            Entry::of::<steps::Verify>()?,
+            Entry::of::<spends::Pay>()?,
+            Entry::of::<looks::Receipt>()?,
         ];
         Ok(Server {
             introduction,

@@ -10,6 +10,7 @@ use x811_protocol::event::Event;
 use x811_protocol::facts::{AmountOf, Facts};
 use x811_protocol::id::ContractId;
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::stream::Subject;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -33,7 +34,7 @@ impl<'a> Talks<'a> {
     ) -> Result<Talks<'a>, Failure> {
         let (identity, client) = context.acting().await?;
         let (mut parties, mut last) = (None, None);
-        for record in client.negotiation_history(negotiation).await? {
+        for record in client.records_of(Subject::Contract(negotiation)).await? {
             let Event::EnvelopeAccepted(accepted) = record.event()? else {
                 continue;
             };

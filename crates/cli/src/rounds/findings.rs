@@ -18,6 +18,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report};
 use x811_protocol::narration;
+use x811_protocol::stream::Subject;
 
 /// Rounds that two agents voted in, before it says anything that they agree.
 const FEWEST_ROUNDS: u64 = 20;
@@ -128,7 +129,8 @@ pub(super) async fn run(context: &Context, out: &mut Out) -> Result<Exit, Failur
         }
         findings.rounds += 1;
         let mut votes = BTreeMap::new();
-        let entries = transcript::checked(member.client.round_history(view.id).await?)?;
+        let entries =
+            transcript::checked(member.client.records_of(Subject::Round(view.id)).await?)?;
         for entry in &entries {
             if let Event::Effect(Effect::AnomalyNoted(noted)) = &entry.event {
                 findings.noticed.push(Noticed {

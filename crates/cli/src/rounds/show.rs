@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 use x811_protocol::narration::{self, moment, short_hash};
 use x811_protocol::shown::shorten;
+use x811_protocol::stream::Subject;
 
 /// A round as it stands, what was proposed, and its records.
 #[derive(Debug, Serialize)]
@@ -116,7 +117,7 @@ pub(super) async fn run(round: RoundId, context: &Context, out: &mut Out) -> Res
             "the proposal that the ledger shows is not the one that its proposer signed",
         ));
     }
-    let entries = transcript::checked(member.client.round_history(round).await?)?;
+    let entries = transcript::checked(member.client.records_of(Subject::Round(round)).await?)?;
     out.report(&Shown {
         view,
         subject: proposed.subject,

@@ -1,8 +1,7 @@
 //! `x811 send accept`.
 
 use x811_client::compose::Accept;
-use x811_client::http::AgentStatus;
-use x811_client::policy::{OfferVerdict, Provider, ProviderStatus, Trust, judge};
+use x811_client::policy::{OfferVerdict, Provider, Trust, judge};
 use x811_protocol::envelope::CoreType;
 use x811_protocol::id::InteractionId;
 
@@ -48,7 +47,7 @@ async fn enforce_policy(case: &Case<'_>) -> Result<String, Failure> {
         .request()
         .ok_or_else(|| Failure::internal("the interaction has no REQUEST"))?;
     let provider = Provider {
-        status: status(case.client.agent(case.counterparty()).await?.status),
+        status: case.client.agent(case.counterparty()).await?.status.into(),
         trust: Trust::NEW_AGENT,
     };
     match judge(offer, request, provider, Trust::ZERO) {
@@ -62,14 +61,5 @@ async fn enforce_policy(case: &Case<'_>) -> Result<String, Failure> {
             Err(Failure::refused(error_code, message)
                 .hint(format!("turn it down: x811 send reject {id} --code {code}")))
         }
-    }
-}
-
-fn status(status: AgentStatus) -> ProviderStatus {
-    match status {
-        AgentStatus::Active => ProviderStatus::Active,
-        AgentStatus::Deactivated => ProviderStatus::Deactivated,
-        AgentStatus::Expired => ProviderStatus::Expired,
-        AgentStatus::Revoked => ProviderStatus::Revoked,
     }
 }

@@ -7,6 +7,7 @@ use x811_protocol::event::{ContractWindow, Effect, Event, LapsedWindow};
 use x811_protocol::facts::{Facts, NegotiationFacts, TermsFacts};
 use x811_protocol::id::{ContractId, EnvelopeId};
 use x811_protocol::payload::{self, PayloadRules};
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 use crate::compose::Answered;
@@ -62,7 +63,7 @@ impl Bargain {
         id: ContractId,
     ) -> Result<Bargain, ClientError> {
         let mut bargain: Option<Bargain> = None;
-        for record in client.negotiation_history(id).await? {
+        for record in client.records_of(Subject::Contract(id)).await? {
             let event = record.event()?;
             let unread = |what: &str| ClientError::Untrusted {
                 cause: format!("negotiation {}: {what}", id.to_public()),

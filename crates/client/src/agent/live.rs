@@ -24,9 +24,9 @@ use crate::clock::Clock;
 use crate::compose::{ComposeError, Composer, Payload, SessionStep};
 use crate::entropy::Entropy;
 use crate::home::{HomeError, replace};
-use crate::http::{AgentStatus, AgreementView, ClientError, LedgerClient};
+use crate::http::{AgreementView, ClientError, LedgerClient};
 use crate::identity::Identity;
-use crate::policy::{Provider, ProviderStatus};
+use crate::policy::{Provider, Trust};
 use crate::transcript::Transcript;
 
 /// The outside of one loop.
@@ -147,15 +147,10 @@ impl World for Live {
 
     async fn standing(&self, provider: Did) -> Result<Provider, ClientError> {
         let agent = self.client.agent(provider).await?;
-        let status = match agent.status {
-            AgentStatus::Active => ProviderStatus::Active,
-            AgentStatus::Deactivated => ProviderStatus::Deactivated,
-            AgentStatus::Expired => ProviderStatus::Expired,
-            AgentStatus::Revoked => ProviderStatus::Revoked,
-        };
+        let trust = self.client.trust(provider, None).await?;
         Ok(Provider {
-            status,
-            trust: self.client.trust(provider, None).await?.score(),
+            status: agent.status.into(),
+            trust: Trust::of_hundredths(trust.score_hundredths),
         })
     }
 

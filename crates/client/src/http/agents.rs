@@ -1,6 +1,7 @@
 //! Who there is, what they have earned, and that oneself is there (agents.md sections 3 and 4).
 
 use serde::{Deserialize, Serialize};
+use x811_protocol::answer::{Availability, FoundAgent, TrustShown};
 use x811_protocol::capability::version::Version;
 use x811_protocol::did::Did;
 
@@ -28,32 +29,6 @@ pub struct AgentQuery {
     pub limit: Option<u64>,
 }
 
-/// Whether an agent is there, as far as the server knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Availability {
-    /// It said so lately.
-    Online,
-    /// The same, and that it has much to do.
-    Busy,
-    /// It was, and is not heard of any more.
-    Offline,
-    /// It never said anything.
-    Unknown,
-}
-
-impl Availability {
-    /// As queries and answers write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Availability::Online => "online",
-            Availability::Busy => "busy",
-            Availability::Offline => "offline",
-            Availability::Unknown => "unknown",
-        }
-    }
-}
-
 /// A page of agents, in order of registration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentsPage {
@@ -64,45 +39,6 @@ pub struct AgentsPage {
     /// For [`AgentQuery::after`]; absent when there are no more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
-}
-
-/// An agent that may act.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FoundAgent {
-    /// Its DID.
-    pub did: Did,
-    /// Place of its registration in the log.
-    pub position: u64,
-    /// Task types it offers.
-    pub capabilities: Vec<String>,
-    /// Whether it is there.
-    pub availability: Availability,
-    /// What it has earned.
-    pub trust: TrustShown,
-}
-
-/// What an agent has earned, as the ledger counts it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TrustShown {
-    /// 0 to 100; 50 without history.
-    pub score_hundredths: u8,
-    /// Successes: how many interactions ended well.
-    pub s: u32,
-    /// Failures: how many ended because its RESULT or VERIFY did not come in time.
-    pub f: u32,
-    /// Disputes: how many ended in a dispute that counts against it.
-    pub d: u32,
-    /// Those of `d` that rest on the word of the other party alone.
-    pub contested: u32,
-    /// Accounts that confirmed payments to it came from; 1,000 are 1,000 or more.
-    pub distinct_payers: u64,
-}
-
-impl TrustShown {
-    /// The score, as policies compare it.
-    pub const fn score(&self) -> Trust {
-        Trust::of_hundredths(self.score_hundredths)
-    }
 }
 
 impl LedgerClient {

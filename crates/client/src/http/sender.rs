@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use x811_protocol::answer::AgentStatus;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::document::DidDocument;
@@ -11,7 +12,6 @@ use x811_protocol::envelope::{EnvelopeRules, ParsedEnvelope, VerifiedEnvelope};
 use x811_protocol::key::{AgentKey, Profile};
 
 use super::LedgerClient;
-use super::answer::AgentStatus;
 use super::error::ClientError;
 use super::known_keys::{CachedHistory, CachedKeys, is_fresh};
 

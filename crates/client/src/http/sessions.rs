@@ -1,149 +1,13 @@
-//! Sessions about capabilities and agreements as they stand, by the ledger's word. Unknown members are
-//! ignored: a newer ledger may say more.
+//! Sessions about capabilities and agreements as they stand, by the ledger's word.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use x811_protocol::capability::version::Version;
+use x811_protocol::answer::{AgreementView, Conduct, Lifted, SessionView};
 use x811_protocol::did::Did;
-use x811_protocol::digest::Digest;
-use x811_protocol::facts::{SessionTerms, UsageLimits};
-use x811_protocol::id::{AgreementId, EnvelopeId, SessionId};
+use x811_protocol::id::{AgreementId, SessionId};
 use x811_protocol::stream::Subject;
-use x811_protocol::time::TimestampMs;
 
-use super::answer::HistoryRecord;
 use super::error::ClientError;
 use super::{LedgerClient, exchange};
-
-/// A session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SessionView {
-    /// Which.
-    pub id: SessionId,
-    /// `requested`, `open`, `offered`, `countered`, `agreeing` or `closed`.
-    pub status: String,
-    /// The type of the capability.
-    #[serde(rename = "type")]
-    pub capability: String,
-    /// The version that both use.
-    pub version: Version,
-    /// Who asked.
-    pub initiator: Did,
-    /// Who was asked.
-    pub target: Did,
-    /// The agreement that it makes, or negotiates again.
-    pub agreement_id: AgreementId,
-    /// The revision that it makes.
-    pub revision: u64,
-    /// Counters so far, of both sides together.
-    pub counters: u64,
-    /// Whose the last step was.
-    pub author: Did,
-    /// The message with the last terms.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step_id: Option<EnvelopeId>,
-    /// What of them decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub terms: Option<SessionTerms>,
-    /// Who has signed the agreement so far.
-    #[serde(default)]
-    pub signed_by: Vec<Did>,
-    /// How it ended, if it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// End of the window that is open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline_at_ms: Option<TimestampMs>,
-}
-
-/// An agreement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AgreementView {
-    /// Which.
-    pub id: AgreementId,
-    /// `active`, `revoked` or `ended`.
-    pub status: String,
-    /// The revision in force.
-    pub revision: u64,
-    /// Who may use the capability.
-    pub consumer: Did,
-    /// Who provides it.
-    pub provider: Did,
-    /// The type of the capability.
-    #[serde(rename = "type")]
-    pub capability: String,
-    /// The version that both use.
-    pub version: Version,
-    /// What use is held to.
-    pub limits: UsageLimits,
-    /// Uses under this revision.
-    pub requests: u64,
-    /// SHA-256 of what both signed.
-    pub agreement_hash: Digest,
-    /// SHA-256 of its terms.
-    pub terms_hash: Digest,
-    /// The session that made the revision.
-    pub session_id: SessionId,
-    /// When the revision came into force.
-    pub starts_at_ms: TimestampMs,
-    /// From this moment on it is in force no longer.
-    pub ends_at_ms: TimestampMs,
-    /// What was in force as of the record that was asked for, where one was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_force: Option<InForce>,
-}
-
-/// The revision of an agreement that was in force as of some record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InForce {
-    /// Which.
-    pub revision: u64,
-    /// Position of the record that put it in force.
-    pub from_position: u64,
-    /// Position of the record that ended it, or put the next one in force.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to_position: Option<u64>,
-}
-
-/// What an agent answers for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Conduct {
-    /// Whose.
-    pub agent_id: Did,
-    /// Breaches of agreements that were recorded.
-    pub breaches: u64,
-    /// Positions of those that count towards an exclusion.
-    pub counted: Vec<u64>,
-    /// Whether it is excluded from new sessions and rounds now.
-    pub is_excluded: bool,
-    /// The last exclusion, if there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exclusion: Option<Exclusion>,
-}
-
-/// An exclusion from new sessions and rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exclusion {
-    /// Whether an operator lifted it.
-    pub is_lifted: bool,
-    /// Position of its record.
-    pub position: u64,
-    /// It holds before this moment.
-    pub until_ms: TimestampMs,
-}
-
-/// That an exclusion holds no longer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lifted {
-    /// Whose it was.
-    pub agent_id: Did,
-    /// Position of the exclusion.
-    pub excluded: u64,
-    /// Position of the record that lifts it.
-    pub position: u64,
-    /// Its hash.
-    pub record_hash: Digest,
-}
 
 impl LedgerClient {
     /// A session as it stands.
@@ -201,25 +65,6 @@ impl LedgerClient {
         let query = [("excluded", excluded.as_str())];
         let reply = self.post_signed(&path, &query, exchange::SUBMIT_LIMIT_MS);
         reply.await?.read()
-    }
-
-    /// All records of a session, in order, as [`LedgerClient::history`] gives those of an interaction.
-    ///
-    /// # Errors
-    /// As [`LedgerClient::history`].
-    pub async fn session_history(&self, id: SessionId) -> Result<Vec<HistoryRecord>, ClientError> {
-        self.records_of(Subject::Session(id)).await
-    }
-
-    /// All records of an agreement, in order.
-    ///
-    /// # Errors
-    /// As [`LedgerClient::history`].
-    pub async fn agreement_history(
-        &self,
-        id: AgreementId,
-    ) -> Result<Vec<HistoryRecord>, ClientError> {
-        self.records_of(Subject::Agreement(id)).await
     }
 
     /// What both signed, as a JWS in its general JSON serialisation (RFC 7515); the last revision

@@ -1,12 +1,13 @@
 //! Sending a sealed envelope so that a lost answer does no harm.
 
 use serde::Deserialize;
+use x811_protocol::answer::Accepted;
 use x811_protocol::code::Code;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::EnvelopeId;
 
 use super::LedgerClient;
-use super::answer::{Accepted, StoredMessage};
+use super::answer::StoredMessage;
 use super::error::{ClientError, Refused};
 use super::exchange::{READ_LIMIT_MS, Reply, SUBMIT_LIMIT_MS};
 

@@ -239,7 +239,7 @@ fn keys_of(agent: &Identity) -> [Step; 2] {
     let key = agent.agent_key();
     let record = json!({
         "did": agent.did, "status": "active", "capabilities": [], "wallets": [],
-        "keys": [key], "position": 3,
+        "keys": [key], "registered_at_ms": 1, "position": 3,
     });
     let document = DidDocument::build(agent.did, &[key], None);
     [Step::json(200, record), Step::json(200, document)]

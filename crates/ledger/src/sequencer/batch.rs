@@ -1,7 +1,6 @@
 //! What a round looks up before it decides, and the decision of one item.
 
-use super::erasure::{self, ErasureAnswer};
-use super::lift::{self, LiftAnswer};
+use super::{ErasureAnswer, LiftAnswer, erasure, lift};
 use super::{Item, PATIENCE_MS, Sequencer, notices, unseen};
 use crate::SPANS;
 use crate::answer::{Answer, TurnVerdict};

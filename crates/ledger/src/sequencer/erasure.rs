@@ -2,50 +2,25 @@
 
 use super::batch::busy;
 use super::handle::gone;
-use super::{Item, Ledger};
+use super::{ErasureAnswer, Item, Ledger};
 use crate::clock::Clock;
 use crate::draft::BatchDraft;
 use crate::erasure::{self, Erasure, ErasureRequest, engaged_by};
 use crate::port::{LedgerStore, ReadModel};
 use crate::sequencer::read_event;
 use crate::world::Fault;
-use serde::Serialize;
-use serde_with::skip_serializing_none;
 use std::collections::HashMap;
 use tokio::sync::{mpsc, oneshot};
 use x811_eventlog::{EventLog as _, Record};
 use x811_protocol::code::Code;
-use x811_protocol::digest::Digest;
 use x811_protocol::event::{BodiesErased, Event, LedgerEvent};
-use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
+use x811_protocol::id::ContractId;
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
 /// Records of a subject that are looked up at a time.
 const PAGE_RECORDS: usize = 256;
-
-/// What was erased.
-#[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ErasureAnswer {
-    /// Whose bodies, where they are of an interaction.
-    pub interaction_id: Option<InteractionId>,
-    /// Whose bodies, where they are of a negotiation: `neg-` and its id.
-    pub negotiation_id: Option<String>,
-    /// Whose bodies, where they are of a session.
-    pub session_id: Option<SessionId>,
-    /// Whose bodies, where they are about an agreement.
-    pub agreement_id: Option<AgreementId>,
-    /// Place of the record that says so.
-    pub position: u64,
-    /// Its hash.
-    pub record_hash: Digest,
-    /// Records whose bodies are gone.
-    pub erased: Vec<u64>,
-    /// Messages whose bodies stay, because the signature holds with the body alone.
-    pub kept: Vec<u64>,
-}
 
 impl<S: LedgerStore, R: ReadModel, C: Clock> Ledger<S, R, C> {
     /// Erases the bodies of REQUEST and RESULT of an interaction that is over and not in dispute, or all of a

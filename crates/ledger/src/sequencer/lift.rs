@@ -2,17 +2,15 @@
 
 use super::batch::busy;
 use super::handle::gone;
-use super::{Item, Ledger};
+use super::{Item, Ledger, LiftAnswer};
 use crate::clock::Clock;
 use crate::draft::BatchDraft;
 use crate::erasure;
 use crate::port::{LedgerStore, ReadModel};
 use crate::world::Fault;
-use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
-use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, ExclusionLifted, LedgerEvent, LiftOrder};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::stream::{Stream, Subject};
@@ -29,19 +27,6 @@ pub struct LiftRequest {
     pub operator: Did,
     /// What they signed; the record keeps it.
     pub order: LiftOrder,
-}
-
-/// What was recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct LiftAnswer {
-    /// Who may open sessions again.
-    pub agent_id: Did,
-    /// Position of the `excluded` that holds no longer.
-    pub excluded: u64,
-    /// Place of the record that says so.
-    pub position: u64,
-    /// Its hash.
-    pub record_hash: Digest,
 }
 
 impl<S: LedgerStore, R: ReadModel, C: Clock> Ledger<S, R, C> {

@@ -125,6 +125,7 @@ pub struct TransactionNamed {
 /// How sure a block is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Level {
     /// In a block.
     Seen,
@@ -192,6 +193,7 @@ fn true_alone<'de, D: Deserializer<'de>>(reader: D) -> Result<bool, D::Error> {
 /// Why a transaction definitely does not pay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum RefutedCause {
     /// Receipt status 0.
     Reverted,
@@ -227,6 +229,7 @@ impl RefutedCause {
 /// Why a transaction that reverted did, where the token says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum RevertReason {
     /// The token was paused.
     TokenPaused,
@@ -256,6 +259,7 @@ pub struct Refuted {
 /// One transfer, bound to one interaction for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementClaim))]
 pub struct Claim {
     /// EIP-155 chain id.
     pub chain_id: ChainId,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A window of an interaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Window {
     /// REQUEST to OFFER.
     Offer,

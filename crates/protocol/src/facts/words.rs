@@ -13,6 +13,7 @@ macro_rules! words {
         named! {
             $(#[$doc])*
             #[derive(Serialize, Deserialize)]
+            #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
             pub enum $name {
                 $($(#[$variant_doc])* #[serde(rename = $text)] $variant = $text,)+
             }

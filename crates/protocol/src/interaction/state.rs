@@ -26,6 +26,7 @@ named! {
     /// Names of the ten states (AE-9).
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
     pub enum StateName {
         /// REQUEST recorded, OFFER awaited.
         Pending = "pending",

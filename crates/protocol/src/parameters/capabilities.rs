@@ -7,13 +7,16 @@ use super::{Edition, no_limit};
 /// What descriptors of capabilities, sessions and agreements are held to (capability.md, "Parameters").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = CapabilitiesInForce))]
 pub struct Capabilities {
     /// Most active agreements, open sessions included, that a request may add to between one
     /// consumer and one provider.
     #[serde(default = "no_limit")]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub active_agreements_per_pair: u64,
     /// Most adverts of one agent in an hour of UTC.
     #[serde(default = "no_limit")]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub adverts_per_hour: u64,
     /// How long the signatures of accepted terms are waited for.
     pub agree_ms: u64,
@@ -26,9 +29,11 @@ pub struct Capabilities {
     pub exclusion: Option<Exclusion>,
     /// Most sessions one initiator may have open.
     #[serde(default = "no_limit")]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub open_sessions_per_initiator: u64,
     /// Most sessions one initiator may have open with one target.
     #[serde(default = "no_limit")]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub open_sessions_per_pair: u64,
     /// How long a request waits for its response.
     pub response_ms: u64,
@@ -40,6 +45,7 @@ pub struct Capabilities {
     pub session_ms: u64,
     /// How far breaches reach. Of 1 are the blocks that were recorded without it.
     #[serde(default, skip_serializing_if = "Edition::is_first")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u64>))]
     pub version: Edition,
 }
 
@@ -66,6 +72,7 @@ impl Capabilities {
 /// exclusion").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ExclusionInForce))]
 pub struct Exclusion {
     /// So many breaches; of two consumers at least, so no fewer than two.
     pub breaches: u64,

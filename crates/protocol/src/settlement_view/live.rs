@@ -11,6 +11,7 @@ use serde_with::skip_serializing_none;
 /// What is known at one moment besides the records.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementLive))]
 pub struct Live {
     /// That moment.
     pub as_of_ms: TimestampMs,
@@ -57,6 +58,7 @@ impl Live {
 /// disputed because the ledger saw nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum SettlementClock {
     /// Nothing is timed, or nothing is known of it.
     Idle,
@@ -78,6 +80,7 @@ pub enum SettlementClock {
 /// What time does next. While the clock is stopped, the moment is as if it ran again right now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementDue))]
 pub enum Due {
     /// A window passes.
     Window {
@@ -111,6 +114,7 @@ impl Due {
 
 /// What a network asks of a payment, as of the interaction's REQUEST.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementRules))]
 pub struct NetworkRules {
     /// Blocks, the transfer's own included, at which a transfer counts as confirmed.
     pub confirmed_depth: u64,

@@ -18,6 +18,7 @@ pub use contract::AgreedContract;
 pub use live::{Due, Live, NetworkRules, SettlementClock};
 pub use standing::{MoneyStanding, ProviderPaid};
 
+use crate::answer::written::checksummed;
 use crate::code::Code;
 use crate::digest::Digest;
 use crate::event::{Claim, Level, RefutedCause, RevertReason};
@@ -33,6 +34,7 @@ use serde_with::skip_serializing_none;
 /// Where the money of one interaction is.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementAnswer))]
 pub struct SettlementView {
     /// Which interaction.
     pub interaction_id: InteractionId,
@@ -54,7 +56,7 @@ pub struct SettlementView {
     /// Name of the network it is paid on; absent before a PAYMENT.
     pub network: Option<String>,
     /// Who has to be paid; absent before an OFFER.
-    #[serde(default, with = "checksummed")]
+    #[serde(default, with = "checksummed::option")]
     pub payee: Option<EvmAddress>,
     /// What has to be paid in all; absent before an OFFER.
     pub due_micro_usdc: Option<MicroUsdc>,
@@ -94,6 +96,7 @@ impl SettlementView {
 /// One transaction that was named as payment.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementTransaction))]
 pub struct Transaction {
     /// Which.
     pub tx_hash: TxHash,
@@ -113,6 +116,7 @@ pub struct Transaction {
 /// How a named transaction stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementTransactionStanding))]
 pub enum TransactionStanding {
     /// In no block that the ledger follows.
     Unseen,
@@ -141,6 +145,7 @@ pub enum TransactionStanding {
 
 /// The record that says it is paid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementProof))]
 pub struct Proof {
     /// Place in the log.
     pub position: u64,
@@ -152,6 +157,7 @@ pub struct Proof {
 
 /// What happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementNext))]
 pub struct Next {
     /// The next step.
     pub what: NextStep,
@@ -163,6 +169,7 @@ pub struct Next {
 /// What happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = NextKind))]
 pub enum NextStep {
     /// A message before the PAYMENT, or its window passes.
     Message,
@@ -182,29 +189,6 @@ pub enum NextStep {
     Late,
     /// Nothing.
     Nothing,
-}
-
-/// An address as people compare it, with its EIP-55 checksum.
-mod checksummed {
-    use crate::evm::EvmAddress;
-    use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[expect(clippy::ref_option, reason = "serde gives the field by reference")]
-    pub(super) fn serialize<S: Serializer>(
-        address: &Option<EvmAddress>,
-        writer: S,
-    ) -> Result<S::Ok, S::Error> {
-        address.map(EvmAddress::to_checksum).serialize(writer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        reader: D,
-    ) -> Result<Option<EvmAddress>, D::Error> {
-        let text = Option::<String>::deserialize(reader)?;
-        let address = text.map(|text| EvmAddress::parse_lenient(&text));
-        address.transpose().map_err(D::Error::custom)
-    }
 }
 
 #[cfg(test)]

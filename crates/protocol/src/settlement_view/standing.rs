@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Where the money is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementStanding))]
 pub enum MoneyStanding {
     /// The work is not agreed, delivered or verified yet.
     NotDue,
@@ -91,6 +92,7 @@ pub enum MoneyStanding {
 /// Whether the provider has its money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ProviderPaid {
     /// It has.
     Yes,

@@ -69,8 +69,10 @@ impl Own {
 /// An agent's token beside a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = OwnTokenAnswer))]
 pub struct OwnToken {
     /// `jti` of the ledger's node whose message it was in.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub node: Uuid,
     /// The token.
     pub token: String,

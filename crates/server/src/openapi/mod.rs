@@ -1,19 +1,19 @@
 //! The HTTP interface, described for programs: OpenAPI 3.1 at `/openapi.json`, rendered at `/docs`.
 //!
 //! A route and its description are added in one call ([`Routes::add`]) from one place, the
-//! attribute on the handler, so neither can exist without the other. Schemas stand in `schema`
-//! and the files beside it; that answers keep to them is tested from outside, over the running server.
+//! attribute on the handler, so neither can exist without the other. Types that are answered describe
+//! themselves (`x811_protocol::answer`, and beside their handlers); what is put together otherwise has its
+//! schema in `schema` and the files beside it, and is tested from outside, over the running server.
 
+mod absent;
 pub(crate) mod capability;
 pub(crate) mod discovery;
 pub(crate) mod negotiation;
 pub(crate) mod payloads;
-pub(crate) mod readiness;
 mod refused;
 pub(crate) mod round;
 pub(crate) mod schema;
 mod security;
-pub(crate) mod settlement;
 
 pub(crate) use refused::Refused;
 
@@ -131,6 +131,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
             // What a modifier put there is not the macro's.
             schemas.entry(name).or_insert(schema);
         }
+        schemas.values_mut().for_each(absent::settle);
         (self.router, description)
     }
 }

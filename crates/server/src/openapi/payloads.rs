@@ -11,11 +11,9 @@ use utoipa::openapi::{OpenApi, Ref, RefOr};
 use x811_protocol::payload::form::{FORMS, Form, Member, TERMS};
 
 /// Stands for any payload where an envelope is described; [`Payloads`] says what it is.
-#[derive(utoipa::ToSchema)]
+#[derive(serde::Serialize, utoipa::ToSchema)]
 #[schema(value_type = Object)]
-pub(crate) struct Payload(
-    #[expect(dead_code, reason = "described, never made")] Map<String, Value>,
-);
+pub(crate) struct Payload(Map<String, Value>);
 
 /// Its name among the schemas.
 const ANY: &str = "Payload";

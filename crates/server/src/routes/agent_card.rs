@@ -1,7 +1,6 @@
 //! `GET /.well-known/agent-card.json` and `GET /api/v1/agents/{uuid}/agent-card.json`: A2A 1.0 cards of
 //! the ledger and of agents (agents.md section 3).
 
-use super::agent_trust::trust_members;
 use super::did_document::resolvable;
 use crate::app::App;
 use crate::cards::{Skill, Subject};
@@ -19,6 +18,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
+use x811_protocol::answer::TrustShown;
 
 /// Trust and presence move, so a copy is soon old.
 const CACHED: &str = "public, max-age=60";
@@ -92,7 +92,7 @@ pub(super) async fn handle<C: Clock>(
     let wallets: Vec<String> = wallets.map(|wallet| wallet.address.to_checksum()).collect();
     let mut params = json!({
         "status": agent.standing(app.ledger.now()).as_str(),
-        "trust": texts(&trust_members(trust, known.distinct_payers)),
+        "trust": texts(&json!(TrustShown::of(trust, known.distinct_payers))),
         "as_of": as_of.to_string(),
     });
     if !wallets.is_empty() {

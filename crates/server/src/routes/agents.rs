@@ -1,25 +1,24 @@
 //! `GET /api/v1/agents`: who is registered and may act, page by page, in order of registration, which
 //! never changes (agents.md section 3).
 
-use super::agent_trust::trust_members;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER};
 use crate::openapi::Refused;
-use crate::openapi::discovery::AgentsAnswer;
-use crate::presence::Availability;
+use crate::openapi::schema::AgentUuid;
 use axum::Json;
 use axum::extract::State;
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
 use x811_ledger::agent::Status;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
 use x811_ledger::row::FoundAgent;
 use x811_ledger::world::World;
+use x811_protocol::answer::{AgentStatus, Availability, FoundAgent as Shown, TrustShown};
 use x811_protocol::capability::version::Version;
 use x811_protocol::did::Did;
 use x811_protocol::json::{Limits, parse_strict};
@@ -99,6 +98,43 @@ impl<'de> Deserialize<'de> for Hundredths {
     }
 }
 
+/// A page of agents.
+#[derive(Serialize, ToSchema)]
+pub(super) struct AgentsAnswer {
+    /// In order of registration.
+    #[schema(max_items = 100)]
+    agents: Vec<AgentFound>,
+    /// Position of the last record that the page reflects.
+    as_of: u64,
+    /// For `after`; absent when there are no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+    /// How many the answer holds at most.
+    limit: u64,
+    /// How many it stepped over.
+    offset: u64,
+    /// How many there are, on the last page alone: the rows are not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<usize>,
+}
+
+/// An agent that may act, with what the published SDK reads of it.
+#[derive(Serialize, ToSchema)]
+pub(super) struct AgentFound {
+    #[serde(flatten)]
+    shown: Shown,
+    /// UUID of its DID.
+    #[schema(value_type = AgentUuid)]
+    id: Uuid,
+    /// `active`.
+    status: AgentStatus,
+    /// The score from 0 to 1.
+    trust_score: f64,
+    /// What it called itself; of agents that registered in the form of the published SDK.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+}
+
 /// 200, also when nobody is found. `next` stands there while there may be more, on an empty page too.
 #[utoipa::path(
     get,
@@ -111,7 +147,7 @@ impl<'de> Deserialize<'de> for Hundredths {
 pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Asked(question): Asked<Question>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<AgentsAnswer>, ApiError> {
     let as_of = app.rows_as_they_come().await.saturating_sub(1);
     let mut agents = Vec::new();
     let next = find(&app, &question, &mut agents).await?;
@@ -126,21 +162,22 @@ pub(super) async fn handle<C: Clock>(
         .map_or(DEFAULT_AGENTS, |limit| limit.0);
     let found = stepped_over + agents.len();
     name(&app, &mut agents).await?;
-    let mut page = json!({ "agents": agents, "as_of": as_of, "limit": limit, "offset": offset });
-    match next {
-        Some(next) => page["next"] = json!(next),
-        None if question.after.is_none() => page["total"] = json!(found),
-        None => {}
-    }
-    Ok(Json(page))
+    let is_only_page = next.is_none() && question.after.is_none();
+    Ok(Json(AgentsAnswer {
+        agents,
+        as_of,
+        next,
+        limit,
+        offset,
+        total: is_only_page.then_some(found),
+    }))
 }
 
 /// Adds what agents that registered in the form of the published SDK call themselves (decision 0190).
-async fn name<C: Clock>(app: &App<C>, agents: &mut [Value]) -> Result<(), ApiError> {
+async fn name<C: Clock>(app: &App<C>, agents: &mut [AgentFound]) -> Result<(), ApiError> {
     let world = app.ledger.world();
-    let registered = |agent: &Value| {
-        let did = agent["did"].as_str()?.parse().ok()?;
-        let agent = world.agent(did)?;
+    let registered = |agent: &AgentFound| {
+        let agent = world.agent(agent.shown.did)?;
         agent.reference_sdk.map(|_| agent.position)
     };
     let positions: Vec<u64> = agents.iter().filter_map(registered).collect();
@@ -151,11 +188,7 @@ async fn name<C: Clock>(app: &App<C>, agents: &mut [Value]) -> Result<(), ApiErr
     for agent in agents {
         let body = registered(agent).and_then(|position| bodies.get(&position));
         let body = body.and_then(|body| parse_strict(&body.bytes, &Limits::bytes(usize::MAX)).ok());
-        if let Some(name) =
-            body.and_then(|body| body["payload"]["name"].as_str().map(str::to_owned))
-        {
-            agent["name"] = name.into();
-        }
+        agent.name = body.and_then(|body| body["payload"]["name"].as_str().map(str::to_owned));
     }
     Ok(())
 }
@@ -164,7 +197,7 @@ async fn name<C: Clock>(app: &App<C>, agents: &mut [Value]) -> Result<(), ApiErr
 async fn find<C: Clock>(
     app: &App<C>,
     question: &Question,
-    agents: &mut Vec<Value>,
+    agents: &mut Vec<AgentFound>,
 ) -> Result<Option<u64>, ApiError> {
     let limit = question
         .limit
@@ -211,7 +244,7 @@ fn advertises(world: &World, question: &Question, agent: Did) -> bool {
 }
 
 /// An agent as the page shows it; `None` for one that is not asked for.
-fn shown<C: Clock>(app: &App<C>, question: &Question, found: FoundAgent) -> Option<Value> {
+fn shown<C: Clock>(app: &App<C>, question: &Question, found: FoundAgent) -> Option<AgentFound> {
     let row = found.row;
     let is_over = |expires: TimestampMs| app.ledger.now() > expires;
     let may_act = row.status == Status::Active && !row.expires_at_ms.is_some_and(is_over);
@@ -224,14 +257,17 @@ fn shown<C: Clock>(app: &App<C>, question: &Question, found: FoundAgent) -> Opti
     if !may_act || !is_advertised || row.trust.score_hundredths() < least || !is_so {
         return None;
     }
-    Some(json!({
-        "id": row.did.uuid(),
-        "did": row.did,
-        "status": "active",
-        "trust_score": f64::from(row.trust.score_hundredths()) / 100.0,
-        "position": row.registered_position,
-        "capabilities": found.capabilities,
-        "availability": availability,
-        "trust": trust_members(row.trust, found.distinct_payers),
-    }))
+    Some(AgentFound {
+        shown: Shown {
+            did: row.did,
+            position: row.registered_position,
+            capabilities: found.capabilities,
+            availability,
+            trust: TrustShown::of(row.trust, found.distinct_payers),
+        },
+        id: row.did.uuid(),
+        status: AgentStatus::Active,
+        trust_score: f64::from(row.trust.score_hundredths()) / 100.0,
+        name: None,
+    })
 }

@@ -2,8 +2,8 @@
 //!
 //! It is made while it is sent: one that was cut off has no trailer.
 
-use super::capabilities::in_force;
-use super::log_checkpoint::TEXT;
+use super::agent::in_force;
+use super::log::TEXT;
 use super::round_readers::{may_read_votes, still_open};
 use super::subject::readable;
 use super::{interaction, negotiation, round_readers};
@@ -12,7 +12,7 @@ use crate::error::ApiError;
 use crate::extract::{AgentOf, Named};
 use crate::limits::Client;
 use crate::openapi::Refused;
-use crate::openapi::schema::{AgentUuid, Uuid};
+use crate::openapi::schema::AgentUuid;
 use crate::signed_read::{ReadRefusal, Reader};
 use crate::streamed::WHOLE_BYTES;
 use crate::unread;
@@ -47,7 +47,7 @@ pub(super) struct BundleFile(
     path = "/api/v1/interactions/{id}/bundle",
     operation_id = "readBundle",
     tag = "interactions",
-    params(("id" = Uuid, Path, description = "Envelope id of its REQUEST")),
+    params(("id" = InteractionId, Path, description = "Envelope id of its REQUEST")),
     responses(BundleFile, Refused),
     security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]

@@ -9,7 +9,6 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Named};
 use crate::openapi::Refused;
-use crate::openapi::schema::{ErasedAnswer, Uuid};
 use crate::signed_read::{Operator, ReadRefusal};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -18,7 +17,7 @@ use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
 use x811_ledger::erasure::{ErasureRequest, ReasonCode};
-use x811_ledger::sequencer::ErasureAnswer;
+use x811_protocol::answer::Erased;
 use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
 use x811_protocol::stream::Subject;
 
@@ -38,8 +37,8 @@ pub(super) struct Order {
     path = "/api/v1/interactions/{id}/erasure",
     operation_id = "eraseBodies",
     tag = "interactions",
-    params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Order),
-    responses((status = 200, description = "The bodies are gone", body = ErasedAnswer), Refused),
+    params(("id" = InteractionId, Path, description = "Envelope id of its REQUEST"), Order),
+    responses((status = 200, description = "The bodies are gone", body = Erased), Refused),
     security(("signature" = [], "signature_input" = [])),
 )]
 pub(super) async fn of_interaction<C: Clock>(
@@ -47,7 +46,7 @@ pub(super) async fn of_interaction<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Named(id): Named<InteractionId>,
     Asked(order): Asked<Order>,
-) -> Result<Json<ErasureAnswer>, ReadRefusal> {
+) -> Result<Json<Erased>, ReadRefusal> {
     erase(&app, operator, Subject::Interaction(id), &order).await
 }
 
@@ -58,7 +57,7 @@ pub(super) async fn of_interaction<C: Clock>(
     operation_id = "eraseNegotiation",
     tag = "negotiations",
     params(("id" = String, Path, description = "`neg-` and the envelope id of its offer"), Order),
-    responses((status = 200, description = "The bodies are gone", body = ErasedAnswer), Refused),
+    responses((status = 200, description = "The bodies are gone", body = Erased), Refused),
     security(("signature" = [], "signature_input" = [])),
 )]
 pub(super) async fn of_negotiation<C: Clock>(
@@ -66,7 +65,7 @@ pub(super) async fn of_negotiation<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Path(id): Path<String>,
     Asked(order): Asked<Order>,
-) -> Result<Json<ErasureAnswer>, ReadRefusal> {
+) -> Result<Json<Erased>, ReadRefusal> {
     let id = ContractId::from_public(&id);
     let id = id.map_err(|error| ApiError::malformed(error.to_string()))?;
     erase(&app, operator, Subject::Contract(id), &order).await
@@ -78,8 +77,8 @@ pub(super) async fn of_negotiation<C: Clock>(
     path = "/api/v1/sessions/{id}/erasure",
     operation_id = "eraseSession",
     tag = "capabilities",
-    params(("id" = Uuid, Path, description = "The envelope id of its request"), Order),
-    responses((status = 200, description = "The bodies are gone", body = ErasedAnswer), Refused),
+    params(("id" = SessionId, Path, description = "The envelope id of its request"), Order),
+    responses((status = 200, description = "The bodies are gone", body = Erased), Refused),
     security(("signature" = [], "signature_input" = [])),
 )]
 pub(super) async fn of_session<C: Clock>(
@@ -87,7 +86,7 @@ pub(super) async fn of_session<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Named(id): Named<SessionId>,
     Asked(order): Asked<Order>,
-) -> Result<Json<ErasureAnswer>, ReadRefusal> {
+) -> Result<Json<Erased>, ReadRefusal> {
     erase(&app, operator, Subject::Session(id), &order).await
 }
 
@@ -97,8 +96,8 @@ pub(super) async fn of_session<C: Clock>(
     path = "/api/v1/agreements/{id}/erasure",
     operation_id = "eraseAgreement",
     tag = "capabilities",
-    params(("id" = Uuid, Path, description = "The id of the session that made its first revision"), Order),
-    responses((status = 200, description = "The bodies are gone", body = ErasedAnswer), Refused),
+    params(("id" = AgreementId, Path, description = "The id of the session that made its first revision"), Order),
+    responses((status = 200, description = "The bodies are gone", body = Erased), Refused),
     security(("signature" = [], "signature_input" = [])),
 )]
 pub(super) async fn of_agreement<C: Clock>(
@@ -106,7 +105,7 @@ pub(super) async fn of_agreement<C: Clock>(
     State(app): State<Arc<App<C>>>,
     Named(id): Named<AgreementId>,
     Asked(order): Asked<Order>,
-) -> Result<Json<ErasureAnswer>, ReadRefusal> {
+) -> Result<Json<Erased>, ReadRefusal> {
     erase(&app, operator, Subject::Agreement(id), &order).await
 }
 
@@ -116,7 +115,7 @@ async fn erase<C: Clock>(
     operator: Operator,
     subject: Subject,
     order: &Order,
-) -> Result<Json<ErasureAnswer>, ReadRefusal> {
+) -> Result<Json<Erased>, ReadRefusal> {
     let reason_code: Result<ReasonCode, _> = order.reason_code.parse();
     let reason_code = reason_code.map_err(|error| ApiError::malformed(error.to_string()))?;
     let request = ErasureRequest {

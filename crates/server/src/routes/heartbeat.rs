@@ -8,7 +8,6 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked, Bounded, WholeBody};
 use crate::openapi::Refused;
-use crate::openapi::discovery::PresenceAnswer;
 use crate::openapi::schema::AgentUuid;
 use crate::presence::{Beat, DEFAULT_TTL_S, Declared, MAX_TTL_S};
 use crate::signed_read::{ReadRefusal, SignedBy, is_signed};
@@ -24,7 +23,8 @@ use x811_protocol::did::Did;
 use x811_protocol::envelope::ParsedHeartbeat;
 use x811_protocol::refusal::Refusal;
 
-use super::register_agent::takes_reference_sdk;
+use super::agent::{PresenceAnswer, presence};
+use super::sdk::takes_reference_sdk;
 
 /// What may be said.
 #[derive(Deserialize, IntoParams)]
@@ -54,13 +54,13 @@ pub(super) async fn handle<C: Clock>(
     State(app): State<Arc<App<C>>>,
     AgentOf(did): AgentOf,
     request: Request,
-) -> Result<Json<Value>, ReadRefusal> {
+) -> Result<Json<PresenceAnswer>, ReadRefusal> {
     let (mut parts, body) = request.into_parts();
     if !is_signed(&parts) && takes_reference_sdk(&app) {
         let request = Request::from_parts(parts, body);
         let WholeBody(body) = WholeBody::from_request(request, &app).await?;
         note_envelope(&app, did, &body)?;
-        return Ok(Json(super::agent_status::shown(&app, did)?));
+        return Ok(Json(presence(&app, did)?));
     }
     let SignedBy(key_id) = SignedBy::from_request_parts(&mut parts, &app).await?;
     let Asked(question) = Asked::<Question>::from_request_parts(&mut parts, &app).await?;
@@ -76,7 +76,7 @@ pub(super) async fn handle<C: Clock>(
         until_monotonic_ms: now_ms.saturating_add(ttl_s * 1_000),
     };
     app.presence.note(did, beat);
-    Ok(Json(super::agent_status::shown(&app, did)?))
+    Ok(Json(presence(&app, did)?))
 }
 
 /// Longest envelope of a heartbeat, in bytes.

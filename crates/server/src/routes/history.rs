@@ -11,7 +11,7 @@ use crate::openapi::Refused;
 use crate::openapi::capability::CapabilityHistoryAnswer;
 use crate::openapi::negotiation::NegotiationHistoryAnswer;
 use crate::openapi::round::RoundHistoryAnswer;
-use crate::openapi::schema::{HistoryAnswer, Uuid};
+use crate::openapi::schema::HistoryAnswer;
 use crate::signed_read::{ReadRefusal, Reader};
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -27,7 +27,7 @@ use x811_protocol::stream::{Stream, Subject};
     path = "/api/v1/interactions/{id}/history",
     operation_id = "readHistory",
     tag = "interactions",
-    params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Question),
+    params(("id" = InteractionId, Path, description = "Envelope id of its REQUEST"), Question),
     responses((status = 200, description = "Its records", body = HistoryAnswer), Refused),
     security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]

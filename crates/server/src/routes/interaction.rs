@@ -4,7 +4,6 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER, Named};
 use crate::openapi::Refused;
-use crate::openapi::schema::{InteractionAnswer, Uuid};
 use crate::signed_read::{ReadRefusal, Reader};
 use crate::stored;
 use axum::Json;
@@ -16,6 +15,7 @@ use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
 use x811_ledger::row::InteractionRow;
+use x811_protocol::answer::InteractionView;
 use x811_protocol::id::InteractionId;
 use x811_protocol::stream::Stream;
 
@@ -57,8 +57,8 @@ pub(super) async fn await_rows<C: Clock>(
     path = "/api/v1/interactions/{id}",
     operation_id = "readInteraction",
     tag = "interactions",
-    params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Question),
-    responses((status = 200, description = "How it stands", body = InteractionAnswer), Refused),
+    params(("id" = InteractionId, Path, description = "Envelope id of its REQUEST"), Question),
+    responses((status = 200, description = "How it stands", body = InteractionView), Refused),
     security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(

@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Named;
 use crate::openapi::Refused;
-use crate::openapi::schema::{AnyUuid, FoundAnswer};
+use crate::openapi::schema::FoundAnswer;
 use crate::signed_read::{ReadRefusal, Reader};
 use crate::stored::{self, EnvelopeParts};
 use crate::streamed::{self, JSON, Pieces};
@@ -50,7 +50,7 @@ pub(crate) struct AsOf {
     path = "/api/v1/messages/by-id/{id}",
     operation_id = "readMessage",
     tag = "messages",
-    params(("id" = AnyUuid, Path, description = "The envelope's id")),
+    params(("id" = EnvelopeId, Path, description = "The envelope's id")),
     responses((status = 200, description = "As it was taken", body = FoundAnswer), Refused),
     security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]

@@ -1,5 +1,6 @@
-//! The HTTP interface (ledger-contract.md section 6), one file for each endpoint; where subjects of several kinds
-//! have the same one (`bundle`, `history`, `erasure`, `lists`), one for all of them.
+//! The HTTP interface (ledger-contract.md section 6). Where subjects of several kinds have the same endpoint
+//! (`bundle`, `history`, `erasure`, `lists`), one file has all of them, and so it is with what there is of an agent,
+//! of the log and for the published SDK.
 //!
 //! | method and path | what |
 //! |---|---|
@@ -72,23 +73,15 @@
 mod acknowledge;
 mod agent;
 mod agent_card;
-mod agent_keys;
-mod agent_status;
-mod agent_trust;
 mod agents;
 mod agreement_jws;
 mod agreement_list;
 mod bundle;
-mod capabilities;
 mod conduct;
-mod conduct_lift;
-mod deactivate_agent;
 mod did_document;
-mod entry_tile;
 mod erasure;
 mod escalation;
 mod front;
-mod hash_tile;
 mod health;
 mod heartbeat;
 mod history;
@@ -96,22 +89,18 @@ mod inbox;
 mod interaction;
 mod listing;
 mod lists;
-mod log_checkpoint;
+mod log;
 mod message_by_id;
 mod negotiation;
 mod post_message;
 mod ready;
 mod receipt;
-mod record_proof;
-mod refresh;
-mod register_agent;
 mod round_readers;
-mod sdk_card;
+mod sdk;
 mod settlement;
 mod stream;
 mod stream_page;
 mod subject;
-mod tile;
 mod tokens;
 mod trace;
 mod well_known;
@@ -144,17 +133,17 @@ pub(crate) fn all<C: Clock>() -> Routes<Arc<App<C>>> {
     Routes::new()
         .add::<post_message::__path_handle>(post(post_message::handle::<C>))
         .add::<agents::__path_handle>(get(agents::handle::<C>))
-        .add::<register_agent::__path_handle>(post(register_agent::handle::<C>))
-        .add::<agent::__path_handle>(get(agent::handle::<C>))
-        .add::<deactivate_agent::__path_handle>(delete(deactivate_agent::handle::<C>))
+        .add::<sdk::__path_register>(post(sdk::register::<C>))
+        .add::<agent::__path_registered>(get(agent::registered::<C>))
+        .add::<sdk::__path_deactivate>(delete(sdk::deactivate::<C>))
         .add::<agent_card::__path_handle>(get(agent_card::handle::<C>))
         .add::<agent_card::__path_ledger>(get(agent_card::ledger::<C>))
-        .add::<sdk_card::__path_handle>(get(sdk_card::handle::<C>))
-        .add::<agent_status::__path_handle>(get(agent_status::handle::<C>))
-        .add::<agent_trust::__path_handle>(get(agent_trust::handle::<C>))
+        .add::<sdk::__path_card>(get(sdk::card::<C>))
+        .add::<agent::__path_status>(get(agent::status::<C>))
+        .add::<agent::__path_trust>(get(agent::trust::<C>))
         .add::<heartbeat::__path_handle>(post(heartbeat::handle::<C>))
         .add::<did_document::__path_handle>(get(did_document::handle::<C>))
-        .add::<agent_keys::__path_handle>(get(agent_keys::handle::<C>))
+        .add::<agent::__path_keys>(get(agent::keys::<C>))
         .add::<well_known::__path_did>(get(well_known::did::<C>))
         .add::<well_known::__path_ledger>(get(well_known::ledger::<C>))
         .add::<well_known::__path_keys>(get(well_known::keys::<C>))
@@ -169,7 +158,7 @@ pub(crate) fn all<C: Clock>() -> Routes<Arc<App<C>>> {
         .add::<settlement::__path_handle>(get(settlement::handle::<C>))
         .add::<history::__path_of_interaction>(get(history::of_interaction::<C>))
         .add::<bundle::__path_of_interaction>(get(bundle::of_interaction::<C>))
-        .add::<capabilities::__path_handle>(get(capabilities::handle::<C>))
+        .add::<agent::__path_capabilities>(get(agent::capabilities::<C>))
         .add::<bundle::__path_of_capabilities>(get(bundle::of_capabilities::<C>))
         .add::<lists::__path_negotiations>(get(lists::negotiations::<C>))
         .add::<negotiation::__path_handle>(get(negotiation::handle::<C>))
@@ -195,14 +184,14 @@ pub(crate) fn all<C: Clock>() -> Routes<Arc<App<C>>> {
         .add::<escalation::__path_handle>(get(escalation::handle::<C>))
         .add::<trace::__path_handle>(get(trace::handle::<C>))
         .add::<receipt::__path_handle>(get(receipt::handle::<C>))
-        .add::<conduct::__path_handle>(get(conduct::handle::<C>))
-        .add::<conduct_lift::__path_handle>(post(conduct_lift::handle::<C>))
+        .add::<conduct::__path_read>(get(conduct::read::<C>))
+        .add::<conduct::__path_lift>(post(conduct::lift::<C>))
         .add::<erasure::__path_of_interaction>(post(erasure::of_interaction::<C>))
-        .add::<record_proof::__path_handle>(get(record_proof::handle::<C>))
-        .add::<log_checkpoint::__path_handle>(get(log_checkpoint::handle::<C>))
-        .add::<refresh::__path_handle>(get(refresh::handle::<C>))
-        .add_below::<entry_tile::__path_handle>(get(entry_tile::handle::<C>))
-        .add_below::<hash_tile::__path_handle>(get(hash_tile::handle::<C>))
+        .add::<log::__path_proof>(get(log::proof::<C>))
+        .add::<log::__path_checkpoint>(get(log::checkpoint::<C>))
+        .add::<log::__path_refreshed>(get(log::refreshed::<C>))
+        .add_below::<log::__path_entries>(get(log::entries::<C>))
+        .add_below::<log::__path_hashes>(get(log::hashes::<C>))
 }
 
 async fn nothing_here() -> ApiError {

@@ -6,7 +6,6 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Asked;
 use crate::openapi::Refused;
-use crate::openapi::negotiation::NegotiationAnswer;
 use crate::signed_read::{ReadRefusal, Reader};
 use crate::stored;
 use axum::Json;
@@ -36,7 +35,7 @@ const MAX_ENTRIES: usize = 1_000;
     operation_id = "readNegotiation",
     tag = "negotiations",
     params(("id" = String, Path, description = "`neg-` and the envelope id of its offer"), Question),
-    responses((status = 200, description = "The contract", body = NegotiationAnswer), Refused),
+    responses((status = 200, description = "The contract", body = ContractPage), Refused),
     security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn handle<C: Clock>(

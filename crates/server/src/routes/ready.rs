@@ -9,19 +9,19 @@
 use crate::app::App;
 use crate::disk::free_bytes;
 use crate::metrics::head_age_ms;
-use crate::openapi::readiness::ReadyAnswer;
 use crate::role::Role;
 use crate::start::blindness::BlindnessBound;
 use crate::start::log_check::LogCheck;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::doctor::Finding;
-use x811_ledger::sequencer::Readiness;
+use x811_ledger::sequencer;
 use x811_ledger::world::{Sight, World};
+use x811_protocol::answer::{self, EndpointSight, NetworkSight, Readiness};
+use x811_protocol::digest::Digest;
 use x811_protocol::parameters::Network;
 use x811_protocol::time::TimestampMs;
 use x811_watcher::{EndpointHealth, EndpointState, NetworkHealth};
@@ -33,81 +33,80 @@ use x811_watcher::{EndpointHealth, EndpointState, NetworkHealth};
     operation_id = "ready",
     tag = "operations",
     responses(
-        (status = 200, description = "Messages are taken", body = ReadyAnswer),
-        (status = 503, description = "They are not, and why", body = ReadyAnswer),
+        (status = 200, description = "Messages are taken", body = Readiness),
+        (status = 503, description = "They are not, and why", body = Readiness),
     ),
 )]
-pub(super) async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> (StatusCode, Json<Value>) {
-    let (world, readiness) = (app.ledger.world(), app.ledger.readiness());
-    let why = unready(&app);
-    let (head, is_ready) = (world.head(), why.is_empty());
-    let mut answer = Map::new();
-    answer.insert("ready".to_owned(), json!(is_ready));
-    if !is_ready {
-        answer.insert("why".to_owned(), json!(why));
-    }
-    let now = app.ledger.now();
+pub(super) async fn handle<C: Clock>(
+    State(app): State<Arc<App<C>>>,
+) -> (StatusCode, Json<Readiness>) {
+    let (world, why, now) = (app.ledger.world(), unready(&app), app.ledger.now());
+    let head = world.head();
+    let status = match why.is_empty() {
+        true => StatusCode::OK,
+        false => StatusCode::SERVICE_UNAVAILABLE,
+    };
     let watching = app.watching.borrow().clone();
     let log_check = app.log_check.borrow().clone();
-    let mut attention = attention(&app.blindness, &world, now);
-    attention.extend(damage(&log_check));
-    attention.extend(disagreement(&watching));
+    let clock = match app.ledger.readiness().clock_settled {
+        true => "settled",
+        false => "unsettled",
+    };
+    let mut networks = sights(&world, &app.parameters.networks, now);
+    for network in &mut networks {
+        if network.sight == "blind" {
+            network.blind_ms = Some(app.blindness.blind_ms(&world, &network.name, now));
+        }
+    }
+    let watched = networks.iter_mut().find(|n| n.name == watching.network);
+    if let Some(watched) = watched {
+        watched.endpoints = endpoints(&watching, now);
+        watched.agreed = Some(watching.is_agreed);
+        watched.silent = Some(watching.silent().into_iter().map(str::to_owned).collect());
+    }
+    let standing = app.role.standing();
+    let checkpoint = app.checkpoint();
+    let readiness = Readiness {
+        ready: why.is_empty(),
+        why: why.into_iter().map(str::to_owned).collect(),
+        attention: all_attention(&app, &world, &watching, &log_check),
+        role: Some(app.role.word().to_owned()),
+        published_age_ms: standing.and_then(|it| it.age_ms(app.clock.monotonic_ms())),
+        store: app.others.borrow().shown(),
+        size: Some(head.size),
+        head_hash: Some(Digest::from_bytes(*head.hash.as_bytes())),
+        clock: Some(clock.to_owned()),
+        rows_lag: Some(app.ledger.rows_lag()),
+        log_check: Some(answer::LogCheck {
+            state: log_check.word().to_owned(),
+            checked: log_check.checked,
+            of: log_check.of,
+        }),
+        checkpoint_size: checkpoint.map(|(size, _)| size),
+        checkpoint_age_ms: checkpoint.map(|(_, age_ms)| age_ms),
+        free_bytes: free_bytes(&app.data_dir),
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        networks,
+    };
+    (status, Json(readiness))
+}
+
+/// All that the operator has to look after, though messages are taken.
+fn all_attention<C: Clock>(
+    app: &App<C>,
+    world: &World,
+    watching: &NetworkHealth,
+    log_check: &LogCheck,
+) -> Vec<String> {
+    let mut attention = attention(&app.blindness, world, app.ledger.now());
+    attention.extend(damage(log_check));
+    attention.extend(disagreement(watching));
     if *app.ledger.rows_failing().borrow() {
         let sentence = "the rows for readers cannot be written, so reads show what was: look at the \
                         ledger's log, and at the room on its disk";
         attention.push(sentence.to_owned());
     }
-    if !attention.is_empty() {
-        answer.insert("attention".to_owned(), json!(attention));
-    }
-    let clock = if readiness.clock_settled {
-        "settled"
-    } else {
-        "unsettled"
-    };
-    answer.insert("role".to_owned(), json!(app.role.word()));
-    if let Some(standing) = app.role.standing() {
-        let age_ms = standing.age_ms(app.clock.monotonic_ms());
-        answer.insert("published_age_ms".to_owned(), json!(age_ms));
-    }
-    if let Some(store) = app.others.borrow().shown() {
-        answer.insert("store".to_owned(), store);
-    }
-    answer.insert("size".to_owned(), json!(head.size));
-    answer.insert("head_hash".to_owned(), json!(head.hash));
-    answer.insert("clock".to_owned(), json!(clock));
-    answer.insert("rows_lag".to_owned(), json!(app.ledger.rows_lag()));
-    let (checked, of) = (log_check.checked, log_check.of);
-    let log_check = json!({ "state": log_check.word(), "checked": checked, "of": of });
-    answer.insert("log_check".to_owned(), log_check);
-    if let Some((size, age_ms)) = app.checkpoint() {
-        answer.insert("checkpoint_size".to_owned(), json!(size));
-        answer.insert("checkpoint_age_ms".to_owned(), json!(age_ms));
-    }
-    if let Some(free_bytes) = free_bytes(&app.data_dir) {
-        answer.insert("free_bytes".to_owned(), json!(free_bytes));
-    }
-    answer.insert("version".to_owned(), json!(env!("CARGO_PKG_VERSION")));
-    let mut networks = sights(&world, &app.parameters.networks, now);
-    for network in &mut networks {
-        let name = network["name"].as_str().unwrap_or_default().to_owned();
-        if network["sight"] == "blind" {
-            network["blind_ms"] = json!(app.blindness.blind_ms(&world, &name, now));
-        }
-    }
-    let watched = networks.iter_mut().find(|n| n["name"] == watching.network);
-    if let Some(watched) = watched {
-        watched["endpoints"] = endpoints(&watching, now);
-        watched["agreed"] = json!(watching.is_agreed);
-        watched["silent"] = json!(watching.silent());
-    }
-    answer.insert("networks".to_owned(), Value::Array(networks));
-    let status = if is_ready {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
-    };
-    (status, Json(Value::Object(answer)))
+    attention
 }
 
 /// Why no messages are taken; empty when they are.
@@ -189,7 +188,7 @@ fn damage(check: &LogCheck) -> Option<String> {
     ))
 }
 
-fn faults(readiness: &Readiness) -> Vec<&'static str> {
+fn faults(readiness: &sequencer::Readiness) -> Vec<&'static str> {
     let mut why = Vec::new();
     if !readiness.clock_settled {
         why.push("the machine's clock has jumped; messages are taken again once it is settled");
@@ -203,7 +202,7 @@ fn faults(readiness: &Readiness) -> Vec<&'static str> {
     why
 }
 
-fn sights(world: &World, networks: &[Network], now: TimestampMs) -> Vec<Value> {
+fn sights(world: &World, networks: &[Network], now: TimestampMs) -> Vec<NetworkSight> {
     let sights = networks.iter().map(|network| {
         let sight = world.sight(&network.name);
         sight_of(network, sight, now)
@@ -212,37 +211,33 @@ fn sights(world: &World, networks: &[Network], now: TimestampMs) -> Vec<Value> {
 }
 
 /// The RPC endpoints that a network is watched through.
-fn endpoints(health: &NetworkHealth, now: TimestampMs) -> Value {
-    let shown = health.endpoints.iter().map(|endpoint| {
-        let mut shown = Map::new();
-        shown.insert("label".to_owned(), json!(endpoint.label));
-        shown.insert("state".to_owned(), json!(endpoint.state.as_str()));
-        shown.insert("leads".to_owned(), json!(endpoint.leads));
-        if let (Some(head), Some(age_ms)) = (endpoint.head, head_age_ms(endpoint, now)) {
-            shown.insert("head_number".to_owned(), json!(head.number));
-            shown.insert("head_age_ms".to_owned(), json!(age_ms));
-        }
-        shown.insert("failures".to_owned(), json!(endpoint.failures));
-        shown.insert("disagreements".to_owned(), json!(endpoint.disagreements));
-        if let Some(error) = &endpoint.last_error {
-            shown.insert("last_error".to_owned(), json!(error));
-        }
-        Value::Object(shown)
+fn endpoints(health: &NetworkHealth, now: TimestampMs) -> Vec<EndpointSight> {
+    let shown = health.endpoints.iter().map(|endpoint| EndpointSight {
+        label: endpoint.label.clone(),
+        state: endpoint.state.as_str().to_owned(),
+        leads: endpoint.leads,
+        head_number: endpoint.head.map(|head| head.number),
+        head_age_ms: head_age_ms(endpoint, now),
+        failures: endpoint.failures,
+        disagreements: endpoint.disagreements,
+        last_error: endpoint.last_error.clone(),
     });
     shown.collect()
 }
 
-fn sight_of(network: &Network, sight: Option<&Sight>, now: TimestampMs) -> Value {
-    let head = sight.and_then(|sight| sight.head.as_ref());
+fn sight_of(network: &Network, sight: Option<&Sight>, now: TimestampMs) -> NetworkSight {
     let (word, head_age_ms) = sight_word(network, sight, now);
-    let mut shown = Map::new();
-    shown.insert("name".to_owned(), json!(network.name));
-    shown.insert("sight".to_owned(), json!(word));
-    if let (Some(head), Some(age_ms)) = (head, head_age_ms) {
-        shown.insert("head_number".to_owned(), json!(head.number));
-        shown.insert("head_age_ms".to_owned(), json!(age_ms));
+    let head = sight.and_then(|sight| sight.head.as_ref());
+    NetworkSight {
+        name: network.name.clone(),
+        sight: word.to_owned(),
+        head_number: head.map(|head| head.number),
+        head_age_ms,
+        blind_ms: None,
+        endpoints: Vec::new(),
+        agreed: None,
+        silent: None,
     }
-    Value::Object(shown)
 }
 
 /// How well a network is seen, and the age of its last head.
@@ -279,7 +274,7 @@ mod tests {
             (true, false, true, 1),
             (false, true, true, 3),
         ] {
-            let readiness = Readiness {
+            let readiness = sequencer::Readiness {
                 clock_settled,
                 last_commit_failed,
                 rows_stuck,
@@ -307,16 +302,16 @@ mod tests {
         };
         let now = TimestampMs::new(100_000);
         for (sight, word, age_ms) in [
-            (Some(at(Some(95), false)), "fresh", json!(5_000)),
-            (Some(at(Some(90), false)), "stale", json!(10_000)),
-            (Some(at(Some(10), true)), "blind", json!(90_000)),
-            (Some(at(None, true)), "blind", Value::Null),
-            (Some(at(None, false)), "unknown", Value::Null),
-            (None, "unknown", Value::Null),
+            (Some(at(Some(95), false)), "fresh", Some(5_000)),
+            (Some(at(Some(90), false)), "stale", Some(10_000)),
+            (Some(at(Some(10), true)), "blind", Some(90_000)),
+            (Some(at(None, true)), "blind", None),
+            (Some(at(None, false)), "unknown", None),
+            (None, "unknown", None),
         ] {
             let shown = sight_of(network, sight.as_ref(), now);
-            assert_eq!(shown["sight"], word);
-            assert_eq!(shown["head_age_ms"], age_ms);
+            assert_eq!(shown.sight, word);
+            assert_eq!(shown.head_age_ms, age_ms);
         }
     }
 }

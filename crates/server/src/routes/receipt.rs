@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Named};
 use crate::openapi::Refused;
-use crate::openapi::schema::{Binary, ReceiptAnswer, Uuid};
+use crate::openapi::schema::{Binary, ReceiptAnswer};
 use crate::signed_read::{ReadRefusal, Reader};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -47,7 +47,7 @@ enum Format {
     path = "/api/v1/interactions/{id}/receipt",
     operation_id = "readReceipt",
     tag = "interactions",
-    params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Question),
+    params(("id" = InteractionId, Path, description = "Envelope id of its REQUEST"), Question),
     responses(
         (
             status = 200,

@@ -6,8 +6,6 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Named};
 use crate::openapi::Refused;
-use crate::openapi::schema::Uuid;
-use crate::openapi::settlement::SettlementAnswer;
 use crate::signed_read::{ReadRefusal, Reader};
 use crate::stored;
 use axum::Json;
@@ -33,9 +31,9 @@ const PAGE_RECORDS: usize = 200;
     path = "/api/v1/interactions/{id}/settlement",
     operation_id = "readSettlement",
     tag = "interactions",
-    params(("id" = Uuid, Path, description = "Envelope id of its REQUEST"), Question),
+    params(("id" = InteractionId, Path, description = "Envelope id of its REQUEST"), Question),
     responses(
-        (status = 200, description = "Where the money is", body = SettlementAnswer),
+        (status = 200, description = "Where the money is", body = SettlementView),
         Refused,
     ),
     security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),

@@ -7,8 +7,6 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::Asked;
 use crate::openapi::Refused;
-use crate::openapi::capability::CapabilitySubjectAnswer;
-use crate::openapi::round::RoundAnswer;
 use crate::signed_read::{ReadRefusal, Reader};
 use axum::Json;
 use axum::extract::{Path, State};
@@ -17,6 +15,7 @@ use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::row::SubjectRow;
+use x811_protocol::answer::{AgreementView, RoundView, SessionView};
 use x811_protocol::id::{AgreementId, RoundId, SessionId};
 use x811_protocol::stream::Subject;
 
@@ -27,7 +26,7 @@ use x811_protocol::stream::Subject;
     operation_id = "readSession",
     tag = "capabilities",
     params(("id" = String, Path, description = "The envelope id of its request"), Question),
-    responses((status = 200, description = "As it stands", body = CapabilitySubjectAnswer), Refused),
+    responses((status = 200, description = "As it stands", body = SessionView), Refused),
     security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn session<C: Clock>(
@@ -48,7 +47,7 @@ pub(super) async fn session<C: Clock>(
     operation_id = "readAgreement",
     tag = "capabilities",
     params(("id" = String, Path, description = "The envelope id of the request of its first session"), Question),
-    responses((status = 200, description = "As it stands", body = CapabilitySubjectAnswer), Refused),
+    responses((status = 200, description = "As it stands", body = AgreementView), Refused),
     security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn agreement<C: Clock>(
@@ -69,7 +68,7 @@ pub(super) async fn agreement<C: Clock>(
     operation_id = "readRound",
     tag = "rounds",
     params(("id" = String, Path, description = "The envelope id of its proposal"), Question),
-    responses((status = 200, description = "As it stands", body = RoundAnswer), Refused),
+    responses((status = 200, description = "As it stands", body = RoundView), Refused),
     security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
 pub(super) async fn round<C: Clock>(

@@ -7,17 +7,16 @@ mod read;
 use crate::app::App;
 use crate::extract::{Asked, Bounded, MAX_INTEGER};
 use crate::openapi::Refused;
-use crate::openapi::round::TraceAnswer;
 use crate::signed_read::{ReadRefusal, Reader};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde_json::json;
 use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
+use x811_protocol::answer::Trace;
 use x811_protocol::key::KeyId;
 use x811_protocol::trace::{owns, token};
 
@@ -68,7 +67,7 @@ pub(super) struct Question {
         (
             status = 200,
             description = "Tokens, each behind those that it rests on; with `format=svg` a picture",
-            body = TraceAnswer
+            body = Trace
         ),
         Refused
     ),
@@ -93,11 +92,11 @@ pub(super) async fn handle<C: Clock>(
         did: app.identity.did,
         key: app.receipt_key.public(),
     };
-    let now = app.ledger.now();
+    let (now, name) = (app.ledger.now(), wid.to_string());
     let each = nodes.iter();
     let tokens: Vec<String> = each
-        .map(|node| token(node, &wid, now, kid, &app.receipt_key))
+        .map(|node| token(node, &name, now, kid, &app.receipt_key))
         .collect();
-    let answer = json!({ "wid": wid, "tokens": tokens, "own": owns(&nodes) });
-    Ok(Json(answer).into_response())
+    let own = owns(&nodes);
+    Ok(Json(Trace { wid, tokens, own }).into_response())
 }

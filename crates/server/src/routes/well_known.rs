@@ -9,14 +9,16 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 use std::sync::Arc;
+use utoipa::ToSchema;
 use x811_eventlog::note::NoteKey;
 use x811_ledger::clock::Clock;
+use x811_protocol::answer::{LedgerInfo, NetworkInfo};
 use x811_protocol::document::DidDocument;
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::key::{AgentKey, Profile};
-use x811_protocol::parameters::Network;
+use x811_protocol::parameters::{Capabilities, Contracts, Network, Rounds};
 
 pub(super) const JSON: &str = "application/json";
 
@@ -44,31 +46,48 @@ pub(super) async fn did<C: Clock>(State(app): State<Arc<App<C>>>) -> impl IntoRe
     document(DidDocument::build(app.identity.did, &[key], None))
 }
 
+/// Who this ledger is and what it decides on.
+#[derive(Serialize, ToSchema)]
+pub(super) struct LedgerAnswer {
+    #[serde(flatten)]
+    who: LedgerInfo,
+    /// What negotiations are held to; null where none are opened.
+    #[schema(required)]
+    contracts: Option<Contracts>,
+    /// What descriptors are held to; null where none are taken.
+    #[schema(required)]
+    capabilities: Option<Capabilities>,
+    /// What rounds are held to, as `[rounds]` of the configuration names it; null where none are opened.
+    #[schema(required, value_type = Option<Object>)]
+    rounds: Option<Arc<Rounds>>,
+}
+
 /// Names, networks, windows.
 #[utoipa::path(
     get,
     path = "/.well-known/x811.json",
     operation_id = "readLedger",
     tag = "ledger",
-    responses((status = 200, description = "Who it is", body = schema::LedgerAnswer)),
+    responses((status = 200, description = "Who it is", body = LedgerAnswer)),
 )]
-pub(super) async fn ledger<C: Clock>(State(app): State<Arc<App<C>>>) -> Json<Value> {
+pub(super) async fn ledger<C: Clock>(State(app): State<Arc<App<C>>>) -> Json<LedgerAnswer> {
     let (identity, parameters) = (&app.identity, &app.parameters);
-    let networks: Vec<Value> = parameters.networks.iter().map(network).collect();
-    Json(json!({
-        "did": identity.did,
-        "log_id": identity.log_id,
-        "origin": identity.origin,
-        "checkpoint_vkey": checkpoint_vkey(identity),
-        "protocol_versions": ["0"],
-        "networks": networks,
-        "windows": parameters.windows,
-        "looks_ms": parameters.looks_ms,
-        "payer_binding": parameters.payer_binding,
-        "contracts": parameters.contracts,
-        "capabilities": parameters.capabilities,
-        "rounds": parameters.rounds,
-    }))
+    Json(LedgerAnswer {
+        who: LedgerInfo {
+            did: identity.did,
+            log_id: identity.log_id.to_string(),
+            origin: identity.origin.clone(),
+            protocol_versions: vec!["0".to_owned()],
+            networks: parameters.networks.iter().map(network).collect(),
+            windows: parameters.windows,
+            looks_ms: parameters.looks_ms,
+            checkpoint_vkey: checkpoint_vkey(identity),
+            payer_binding: parameters.payer_binding,
+        },
+        contracts: parameters.contracts,
+        capabilities: parameters.capabilities,
+        rounds: parameters.rounds.clone(),
+    })
 }
 
 /// Which keys the ledger has, and every one that it replaced, signed by its checkpoint key with the
@@ -98,17 +117,13 @@ fn checkpoint_vkey(identity: &LedgerOpened) -> Option<String> {
     key.ok().map(|key| key.to_vkey())
 }
 
-fn network(network: &Network) -> Value {
-    let mut shown = Map::new();
-    shown.insert("name".to_owned(), json!(network.name));
-    shown.insert("chain_id".to_owned(), json!(network.chain_id));
-    shown.insert("token".to_owned(), json!(network.token.to_checksum()));
-    if let Some(treasury) = network.treasury {
-        shown.insert("treasury".to_owned(), json!(treasury.to_checksum()));
+fn network(network: &Network) -> NetworkInfo {
+    NetworkInfo {
+        name: network.name.clone(),
+        chain_id: network.chain_id,
+        token: network.token,
+        treasury: network.treasury,
+        confirmed_depth: network.confirmed_depth,
+        endpoint_quorum: network.endpoint_quorum,
     }
-    shown.insert("confirmed_depth".to_owned(), json!(network.confirmed_depth));
-    if let Some(quorum) = network.endpoint_quorum {
-        shown.insert("endpoint_quorum".to_owned(), json!(quorum));
-    }
-    Value::Object(shown)
 }

@@ -24,27 +24,45 @@ async fn settlement(world: &World, deal: &Deal<'_>) -> Value {
 
 /// Every member is described, and every one that the description promises is there.
 fn assert_described(value: &Value, shape: &Value, description: &Value) {
-    if let Some(reference) = shape["$ref"].as_str() {
-        let shape = description.pointer(reference.trim_start_matches('#'));
-        return assert_described(value, shape.unwrap(), description);
-    }
+    let parts = parts(value, shape, description);
+    assert!(!parts.is_empty(), "{value} is not described");
     if let Some(items) = value.as_array() {
         for item in items {
-            assert_described(item, &shape["items"], description);
+            assert_described(item, &parts[0]["items"], description);
         }
     } else if let Some(members) = value.as_object() {
         for (name, member) in members {
-            let shape = &shape["properties"][name];
-            assert!(!shape.is_null(), "{name} is not described: {value}");
+            let mut shapes = parts.iter().map(|part| &part["properties"][name]);
+            let shape = shapes.find(|shape| !shape.is_null());
+            let shape = shape.unwrap_or_else(|| panic!("{name} is not described: {value}"));
             assert_described(member, shape, description);
         }
-        for name in shape["required"].as_array().into_iter().flatten() {
-            let name = name.as_str().unwrap();
-            assert!(members.contains_key(name), "{name} is missing: {value}");
+        for part in parts {
+            for name in part["required"].as_array().into_iter().flatten() {
+                let name = name.as_str().unwrap();
+                assert!(members.contains_key(name), "{name} is missing: {value}");
+            }
         }
-    } else if let Some(words) = shape["enum"].as_array() {
+    } else if let Some(words) = parts[0]["enum"].as_array() {
         assert!(words.contains(value), "{value} is none of {words:?}");
     }
+}
+
+/// What `shape` is made of, where `value` is described by it: of several kinds the value's own.
+fn parts<'a>(value: &Value, shape: &'a Value, description: &'a Value) -> Vec<&'a Value> {
+    if let Some(reference) = shape["$ref"].as_str() {
+        let shape = description.pointer(reference.trim_start_matches('#'));
+        return parts(value, shape.unwrap(), description);
+    }
+    if let Some(all) = shape["allOf"].as_array() {
+        let each = all.iter().map(|part| parts(value, part, description));
+        return each.flatten().collect();
+    }
+    if let Some(kinds) = shape["oneOf"].as_array() {
+        let is_its = |kind: &&Value| kind["properties"]["kind"]["enum"][0] == value["kind"];
+        return kinds.iter().filter(is_its).collect();
+    }
+    vec![shape]
 }
 
 fn sentence(answer: &Value) -> &str {

@@ -62,7 +62,7 @@ impl Agent {
         let key = self.present();
         let shown = json!({
             "did": self.did(), "status": "active", "capabilities": [], "wallets": [],
-            "keys": [key], "position": POSITIONS[0],
+            "keys": [key], "registered_at_ms": 1, "position": POSITIONS[0],
         });
         let document = DidDocument::build(self.did(), &[key], None);
         [Step::json(200, shown), Step::json(200, document)]

@@ -2,7 +2,7 @@
 //! knows a DID could read and use up what is sent to it, so it is answered on loopback alone, where
 //! reads are open, and where the ledger has recorded that leniency (decision 0190).
 
-use super::super::register_agent::takes_reference_sdk;
+use super::super::sdk::takes_reference_sdk;
 use super::page::messages;
 use crate::app::App;
 use crate::error::ApiError;

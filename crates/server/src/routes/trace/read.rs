@@ -44,7 +44,7 @@ pub(super) async fn traced<C: Clock>(
     app: &App<C>,
     reader: &Reader,
     wid: &str,
-) -> Result<(String, Vec<Node>), ReadRefusal> {
+) -> Result<(Wid, Vec<Node>), ReadRefusal> {
     let not_found = || {
         ApiError::not_found(
             "no trace of that id that you may read is here: it is named by the first proposal of a round, by \
@@ -71,7 +71,7 @@ pub(super) async fn traced<C: Clock>(
         };
         if is_theirs {
             let nodes = nodes(app, reader, row).await?;
-            return Ok((wid.to_string(), nodes));
+            return Ok((wid, nodes));
         }
     }
     Err(not_found().into())
