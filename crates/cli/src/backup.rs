@@ -37,9 +37,9 @@ pub(crate) struct Args {
 pub(crate) struct Manifest {
     /// Form of this file; 1.
     pub(crate) backup: u64,
-    /// The ledger.
+    /// DID of the ledger.
     pub(crate) did: String,
-    /// Its log.
+    /// Id of the log.
     pub(crate) log_id: String,
     /// Records in it.
     pub(crate) size: u64,

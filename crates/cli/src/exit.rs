@@ -5,7 +5,6 @@ use std::process::ExitCode;
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done.
     Ok,
     /// The ledger, or a check before sending, said no.
     Refused,
@@ -31,7 +30,6 @@ pub(crate) enum Exit {
     Unverified,
     /// `audit` and `receipt verify`: nothing contradicts, but something that should be decidable is not.
     Incomplete,
-    /// Ctrl-C.
     Interrupted,
 }
 
@@ -91,7 +89,6 @@ impl Exit {
         (Exit::Interrupted, 130, "ended by Ctrl-C"),
     ];
 
-    /// The number.
     pub(crate) fn code(self) -> u8 {
         let mut table = Exit::TABLE.into_iter();
         table.find(|row| row.0 == self).map_or(u8::MAX, |row| row.1)

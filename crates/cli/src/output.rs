@@ -30,9 +30,7 @@ pub(crate) trait Report: Serialize {
 pub(crate) enum Tone {
     /// Neither good nor bad.
     Plain,
-    /// As wished.
     Good,
-    /// Wait.
     Waiting,
     /// Not as wished.
     Bad,
@@ -141,7 +139,6 @@ impl Out {
         self.write(&format!("{style}{}{style:#}", escape(&text.to_string())));
     }
 
-    /// A line.
     pub(crate) fn line(&mut self, text: impl Display) {
         self.write(&escape(&text.to_string()));
     }

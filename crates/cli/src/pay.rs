@@ -50,7 +50,6 @@ pub(crate) struct Args {
     pub(crate) plain_transfer: bool,
 }
 
-/// Pays.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let case = Case::open(context, args.interaction, Party::Initiator).await?;
     pay(&case, args, out).await

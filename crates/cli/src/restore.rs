@@ -19,7 +19,6 @@ pub(crate) struct Args {
     data_dir: PathBuf,
 }
 
-/// Restores.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let manifest = files::read_manifest(&args.backup)?;
     if manifest.keys && !files::has_keys(&args.backup) {

@@ -8,7 +8,7 @@ use x811_protocol::time::TimestampMs;
 
 /// Tells the time and waits.
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// What time it is now.
     fn now(&self) -> TimestampMs;
 
     /// Comes back after `ms` milliseconds.

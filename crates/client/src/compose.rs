@@ -164,9 +164,9 @@ pub fn offer_hash(payload: &Map<String, Value>) -> Digest {
 /// A message of someone's own type (AE-122), with whatever payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Custom {
-    /// `x811.<namespace>/<name>`.
+    /// The type of the message, `x811.<namespace>/<name>`.
     pub message_type: x811_protocol::envelope::CustomType,
-    /// The payload.
+    /// The payload of the message.
     pub payload: Map<String, Value>,
 }
 

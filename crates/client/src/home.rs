@@ -23,7 +23,7 @@ use crate::identity::{AgentName, Identity, IdentityError};
 /// The largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The directory.
+/// The directory where an agent's identity and files lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     path: PathBuf,
@@ -199,13 +199,13 @@ pub enum HomeError {
     /// No such file.
     #[error("{} does not exist", path.display())]
     Missing {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A file that must not be overwritten.
     #[error("{} exists already and is left as it is", path.display())]
     Exists {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
     },
     /// Another command is changing the agent.
@@ -215,7 +215,7 @@ pub enum HomeError {
         path.display()
     )]
     Busy {
-        /// The lock.
+        /// Path of the lock file.
         path: PathBuf,
     },
     /// Others than the owner may read or write it.
@@ -225,7 +225,7 @@ pub enum HomeError {
         path.display()
     )]
     Open {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
@@ -233,7 +233,7 @@ pub enum HomeError {
     /// It holds no identity.
     #[error("{} cannot be used: {cause}; restore it from a copy", path.display())]
     Identity {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong with it.
         cause: IdentityError,
@@ -241,7 +241,7 @@ pub enum HomeError {
     /// The operating system refused.
     #[error("{}: {cause}; check the path, its owner and the free space", path.display())]
     Io {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// What it said.
         cause: io::Error,

@@ -23,7 +23,7 @@ const FILE_VERSION: u8 = 1;
 pub struct Identity {
     /// What its owner calls it; only this computer knows the name.
     pub name: AgentName,
-    /// Its DID.
+    /// DID of the agent.
     pub did: Did,
     /// When it was made.
     pub created_ms: TimestampMs,
@@ -203,7 +203,7 @@ impl fmt::Debug for Identity {
 pub struct AgentName(String);
 
 impl AgentName {
-    /// The name.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -60,7 +60,7 @@ pub struct Limits {
 /// The prices that were said, each side's oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Said<'a> {
-    /// This agent's.
+    /// What this agent has said so far.
     pub own: &'a [MicroUsdc],
     /// The other party's.
     pub theirs: &'a [MicroUsdc],
@@ -75,7 +75,7 @@ pub trait Strategy: Send + Sync {
 /// The same step in every turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedConcession {
-    /// The step.
+    /// How much is conceded in a round of bidding.
     pub step: MicroUsdc,
 }
 
@@ -104,11 +104,11 @@ impl Strategy for TitForTat {
 /// What to say to the other party's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// Agree.
+    /// Agree to what the other side named last.
     Accept,
     /// Name this price.
     Counter(MicroUsdc),
-    /// Walk away.
+    /// Refuse, and end it.
     Reject,
 }
 

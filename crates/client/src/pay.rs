@@ -64,9 +64,9 @@ pub struct PayClient {
 /// What to pay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// To whom.
+    /// The account that is paid.
     pub payee: EvmAddress,
-    /// How much.
+    /// How much was transferred.
     pub amount: MicroUsdc,
 }
 
@@ -79,7 +79,7 @@ pub struct SignedTransfer {
     pub chain_id: ChainId,
     /// The token's contract.
     pub token: EvmAddress,
-    /// Who pays.
+    /// The payer.
     pub payer: EvmAddress,
     /// What is paid.
     pub transfer: Transfer,

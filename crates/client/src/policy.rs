@@ -41,11 +41,11 @@ pub struct Provider {
 pub enum ProviderStatus {
     /// Yes, and its document is valid.
     Active,
-    /// Not now.
+    /// The DID is out of use until it is reactivated.
     Deactivated,
     /// Past its time.
     Expired,
-    /// Never again.
+    /// The DID is out of use for ever.
     Revoked,
     /// Its document is not valid.
     InvalidDocument,
@@ -134,7 +134,7 @@ impl Trust {
     pub const ZERO: Trust = Trust(0);
     /// What a new agent starts with (AE-6).
     pub const NEW_AGENT: Trust = Trust(5_000);
-    /// The most.
+    /// The most trust that there is.
     pub const FULL: Trust = Trust(10_000);
 
     /// A score as the ledger counts it, in hundredths; more than one whole is one whole.

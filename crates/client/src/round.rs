@@ -384,7 +384,7 @@ pub enum RoundError {
     /// It was not taken, or nothing was read.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// No randomness.
+    /// The system gave no random numbers.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
     /// What has the id of the round is no proposal.

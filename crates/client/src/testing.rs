@@ -68,7 +68,6 @@ pub(crate) fn ledger_did() -> Did {
 
 /// What the scripted ledger does with one request.
 pub(crate) enum Step {
-    /// Answers.
     Answer {
         status: u16,
         headers: &'static str,

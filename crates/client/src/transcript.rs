@@ -30,9 +30,9 @@ pub struct Transcript {
 /// A record and what it means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The record.
+    /// The record as it is stored.
     pub record: HistoryRecord,
-    /// Its event.
+    /// The event of the record, read.
     pub event: Event,
 }
 
@@ -60,7 +60,7 @@ impl Transcript {
         })
     }
 
-    /// Which interaction.
+    /// Id of the interaction.
     pub fn id(&self) -> InteractionId {
         self.view.id
     }

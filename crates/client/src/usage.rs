@@ -93,18 +93,18 @@ impl UsageStrategy for Straight {
 /// What to say to the other party's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsageReply {
-    /// Agree.
+    /// Agree to what the other side named last.
     Accept,
-    /// Name these.
+    /// Name other terms.
     Counter(Usage),
-    /// Walk away.
+    /// Refuse, and end it.
     Reject,
 }
 
 /// Terms that were said, each side's oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SaidUsage<'a> {
-    /// This agent's.
+    /// What this agent has said so far.
     pub own: &'a [Usage],
     /// The other party's.
     pub theirs: &'a [Usage],

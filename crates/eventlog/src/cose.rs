@@ -125,7 +125,7 @@ pub enum CoseError {
     /// More than any of ours has.
     #[error("the message has {bytes} bytes, at most {MAX_BYTES} are allowed")]
     TooLarge {
-        /// How many.
+        /// How many bytes there are.
         bytes: usize,
     },
     /// Another kind of bytes.

@@ -107,7 +107,7 @@ pub enum FrontierError {
     /// Too short to hold a size.
     #[error("a stored frontier begins with {SIZE_BYTES} bytes of size, found {found}; rebuild it")]
     NoSize {
-        /// Bytes found.
+        /// How many bytes were found there.
         found: usize,
     },
     /// More leaves than positions.
@@ -123,7 +123,7 @@ pub enum FrontierError {
         size: u64,
         /// Bytes that a frontier of this size has.
         expected: usize,
-        /// Bytes found.
+        /// How many bytes were found there.
         found: usize,
     },
 }

@@ -238,7 +238,7 @@ pub enum RecordError {
         /// Bytes of the leaf.
         bytes: usize,
     },
-    /// Not UTF-8.
+    /// The bytes are not UTF-8.
     #[error("the leaf is not UTF-8 after byte {valid_up_to}")]
     NotUtf8 {
         /// Bytes that are still UTF-8.
@@ -258,24 +258,24 @@ pub enum RecordError {
     /// A member that format 1 requires is absent.
     #[error("the leaf has no member \"{member}\", which format 1 requires")]
     MissingMember {
-        /// Its name.
+        /// Name of the member.
         member: &'static str,
     },
     /// A member that format 1 does not know.
     #[error("the leaf has a member \"{member}\" unknown to format 1; read it with a later version")]
     UnknownMember {
-        /// Its name.
+        /// Name of the member.
         member: String,
     },
     /// A member of the wrong JSON type.
     #[error("member \"{member}\" is not {expected}")]
     WrongType {
-        /// Its name.
+        /// Name of the member.
         member: &'static str,
         /// What it must be.
         expected: &'static str,
     },
-    /// Another format.
+    /// The leaf's `v` names a format that is not known.
     #[error(
         "the leaf is of format {found}, this reader knows {FORMAT_VERSION}; use a later version"
     )]
@@ -295,7 +295,7 @@ pub enum RecordError {
     /// `stream` is too long.
     #[error("member \"stream\" has {chars} characters, at most {MAX_STREAM_CHARS} are allowed")]
     StreamTooLong {
-        /// Characters found.
+        /// How many characters the name has.
         chars: usize,
     },
     /// The event is not an object with a string `type`.

@@ -32,7 +32,7 @@ pub struct TlogProof {
 }
 
 impl TlogProof {
-    /// The file.
+    /// The text of the file.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!("{FIRST_LINE}\n");
@@ -115,7 +115,7 @@ pub enum TlogProofError {
     /// Extra data that is no base64.
     #[error("the line `extra` holds standard base64 with padding")]
     Extra,
-    /// No index.
+    /// The proof names no index.
     #[error(
         "a line `index` with a decimal number without leading zeros has to come before the hashes"
     )]

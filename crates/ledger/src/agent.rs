@@ -21,7 +21,7 @@ named! {
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Status {
-        /// In use.
+        /// The DID is in use.
         Active = "active",
         /// May come back.
         Deactivated = "deactivated",

@@ -44,11 +44,11 @@ pub struct Accepted {
     pub interaction_id: Option<InteractionId>,
     /// What the message is about; absent for messages about nothing.
     pub subject: Option<AnsweredSubject>,
-    /// The message.
+    /// Envelope id of the message.
     pub envelope_id: EnvelopeId,
     /// Place in the log.
     pub position: u64,
-    /// Record hash.
+    /// Hash of the record.
     pub record_hash: Digest,
     /// State the message led to; absent for messages that lead to none.
     pub state: Option<&'static str>,
@@ -143,6 +143,5 @@ pub(crate) enum TurnVerdict {
     Repeats(u64),
     /// The nonce was spent by the record at this position.
     Replays(u64),
-    /// Refused.
     Refused(Refusal),
 }

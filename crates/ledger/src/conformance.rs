@@ -66,19 +66,19 @@ pub trait Places {
 
 /// What [`LedgerStore`]s are reached through: a test may keep more beside one, its folder for instance.
 pub trait StorePlace {
-    /// The store.
+    /// The kind of store under test.
     type Store: LedgerStore;
 
-    /// The store.
+    /// The store under test.
     fn store(&self) -> &Self::Store;
 }
 
 /// The same for rows.
 pub trait RowsPlace {
-    /// The rows.
+    /// The kind of read model under test.
     type Rows: ReadModel;
 
-    /// The rows.
+    /// The read model under test.
     fn rows(&self) -> &Self::Rows;
 }
 

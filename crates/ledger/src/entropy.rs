@@ -5,10 +5,10 @@ use x811_protocol::time::TimestampMs;
 
 /// A source of random bytes.
 pub trait Entropy: Send + Sync + 'static {
-    /// Fills `bytes`.
+    /// Fills `bytes` with random bytes.
     fn fill(&self, bytes: &mut [u8]);
 
-    /// A UUIDv4.
+    /// A new random UUID of version 4.
     fn uuid_v4(&self) -> Uuid {
         let mut bytes = [0; 16];
         self.fill(&mut bytes);

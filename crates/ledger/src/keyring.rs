@@ -31,7 +31,7 @@ pub struct Replaced {
     pub position: u64,
     /// What it was for.
     pub role: LedgerRole,
-    /// The key.
+    /// The public key that was replaced.
     pub old_key: PublicKey,
 }
 

@@ -313,7 +313,7 @@ pub struct MemoryReadModel {
 pub struct Rows {
     /// How many records they reflect.
     pub applied_size: u64,
-    /// By id.
+    /// Rows of interactions, by their id.
     pub interactions: BTreeMap<InteractionId, InteractionRow>,
     /// Of machines beside `interaction`, by name of the stream.
     pub subjects: BTreeMap<Subject, SubjectRow>,
@@ -334,7 +334,7 @@ pub struct Rows {
 }
 
 impl MemoryReadModel {
-    /// No rows.
+    /// A read model without rows.
     pub fn new() -> MemoryReadModel {
         MemoryReadModel::default()
     }

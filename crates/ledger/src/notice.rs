@@ -30,7 +30,7 @@ pub(crate) const VERSION: &str = "0.1.0";
 pub struct Owed {
     /// Position of the record it tells of.
     pub cause: u64,
-    /// To whom.
+    /// The agent that it is sent to.
     pub to: Did,
     /// What to tell.
     pub notice: OwedNotice,
@@ -45,7 +45,7 @@ pub struct SignedNotice {
     pub cause: u64,
     /// The code told by an `x811/error`.
     pub code: Option<Code>,
-    /// The envelope.
+    /// The envelope that it is about.
     pub envelope: AcceptedHeader,
     /// Its canonical signable bytes.
     pub body: Arc<[u8]>,

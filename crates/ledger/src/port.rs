@@ -71,7 +71,7 @@ pub struct SpentNonce {
     pub tag: Digest,
     /// When it was answered.
     pub at_ms: TimestampMs,
-    /// How.
+    /// Whether its message was accepted or refused.
     pub outcome: NonceOutcome,
 }
 
@@ -154,9 +154,9 @@ pub struct IndexCounts {
     pub bodies: u64,
     /// Ids of accepted envelopes.
     pub envelope_ids: u64,
-    /// Idempotency tags.
+    /// Entries of the index of idempotency tags.
     pub idempotency: u64,
-    /// Claimed transfers.
+    /// Entries of the index of claimed transfers.
     pub claims: u64,
 }
 
@@ -217,7 +217,7 @@ pub trait ContractWallets: Send + Sync {
     ) -> impl Future<Output = Result<Vec<ContractVerdict>, ContractsNotAsked>> + Send;
 }
 
-/// Asks nobody.
+/// A checker of contract wallets that asks no network: nothing is bound by it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoContracts;
 
@@ -370,7 +370,7 @@ pub trait ReadModel: Send + Sync + 'static {
         changes: &[RowChange],
     ) -> impl Future<Output = Result<(), AppendError>> + Send;
 
-    /// One interaction.
+    /// The row of one interaction; `None` where there is none.
     fn interaction(
         &self,
         id: InteractionId,

@@ -96,7 +96,6 @@ impl Changes {
         self.places.len() + self.interactions.len() + self.subjects.len()
     }
 
-    /// As rows.
     pub(crate) fn into_rows(self) -> Vec<RowChange> {
         let mut rows = self.places;
         let interactions = self.interactions.iter();
@@ -166,7 +165,6 @@ fn row_of<M: SubjectMachine>(
     }
 }
 
-/// Its row.
 pub(crate) fn subject_row(world: &World, subject: Subject) -> Option<SubjectRow> {
     shown(world, subject).map(|live| live.row())
 }

@@ -20,7 +20,7 @@ use x811_protocol::trust::TrustCounters;
 pub struct InteractionRow<D = Value> {
     /// Envelope id of its REQUEST.
     pub id: InteractionId,
-    /// Who asked.
+    /// The agent that asked.
     pub initiator: Did,
     /// Who was asked.
     pub provider: Did,
@@ -67,7 +67,7 @@ impl From<InteractionRow> for RowChange {
 /// A subject of a machine beside `interaction`, as readers see it (machines.md section 10).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SubjectRow<D = Value> {
-    /// Which.
+    /// The subject that it is about.
     pub subject: Subject,
     /// Name of its state.
     pub state: String,
@@ -125,18 +125,18 @@ impl From<SubjectRow> for RowChange {
 /// An envelope on its way to somebody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryRow {
-    /// To whom.
+    /// The agent that it is delivered to.
     pub recipient: Did,
     /// Position of the record that carries it.
     pub position: u64,
-    /// Its id.
+    /// Id of the envelope.
     pub envelope_id: EnvelopeId,
 }
 
 /// The place of a record in its stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamRow {
-    /// Stream name.
+    /// Name of the stream.
     pub stream: String,
     /// Place in it.
     pub stream_seq: u64,
@@ -149,7 +149,7 @@ pub struct StreamRow {
 pub struct AgentRow {
     /// Position of its registration: the order of pages, which never changes.
     pub registered_position: u64,
-    /// The agent.
+    /// DID of the agent.
     pub did: Did,
     /// What it asked to be.
     pub status: Status,
@@ -162,7 +162,7 @@ pub struct AgentRow {
 /// An agent on a page of discovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundAgent {
-    /// Its row.
+    /// The row of the agent.
     pub row: AgentRow,
     /// Task types it offers, in the order of their names.
     pub capabilities: Vec<String>,
@@ -200,9 +200,9 @@ pub enum RowChange {
     Interaction(Box<InteractionRow<String>>),
     /// Insert or replace by subject. The members of its detail stand in the order of their names.
     Subject(Box<SubjectRow<String>>),
-    /// Insert.
+    /// Adds a row of a delivery.
     Delivery(DeliveryRow),
-    /// Insert.
+    /// Adds a record to the row list of its stream.
     StreamRecord(StreamRow),
     /// Insert or replace by the position of the registration.
     Agent(AgentRow),
@@ -213,7 +213,7 @@ pub enum RowChange {
         /// Task types it offers.
         names: Arc<[String]>,
     },
-    /// Insert.
+    /// Adds what an agent has earned as of a record.
     Trust(TrustRow),
     /// Insert, unless that account has paid before.
     Payer {

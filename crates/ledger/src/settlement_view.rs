@@ -24,7 +24,7 @@ use x811_protocol::time::TimestampMs;
 pub struct Surroundings<'a> {
     /// The ledger, no older than the records.
     pub world: &'a World,
-    /// The moment.
+    /// The moment that the view is as of.
     pub now: TimestampMs,
     /// Why the network of the payment is blind, where it is.
     pub blind_cause: Option<BlindCause>,

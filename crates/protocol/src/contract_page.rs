@@ -39,7 +39,7 @@ pub enum PageStatus {
     Pending,
     /// At least one counter; the last one is not answered.
     Countered,
-    /// Agreed on.
+    /// Both parties agreed on the terms.
     Accepted,
     /// One party rejected the last terms, or their author withdrew them.
     Rejected,
@@ -53,7 +53,7 @@ pub enum PageStatus {
 pub enum PageAction {
     /// The first terms.
     Offer,
-    /// Other terms.
+    /// The other terms that a party names.
     Counter,
     /// Agreement to the last terms.
     Accept,
@@ -94,7 +94,7 @@ pub struct Contract {
     pub id: EnvelopeId,
     /// Who made the offer.
     pub initiator: Did,
-    /// To whom.
+    /// The agent that the offer is made to.
     pub responder: Did,
     /// Where it stands.
     pub status: PageStatus,
@@ -115,7 +115,7 @@ pub struct ContractPage {
     pub id: String,
     /// Who made the offer.
     pub initiator: Did,
-    /// To whom.
+    /// The agent that the offer is made to.
     pub responder: Did,
     /// Where it stands.
     pub status: PageStatus,
@@ -387,7 +387,7 @@ pub enum PageError {
     /// Both parties are the same agent.
     #[error("initiator and responder are the same agent")]
     OneParty,
-    /// No entry.
+    /// The page has no entry.
     #[error("history is empty: a contract begins with its offer")]
     Empty,
     /// The hash of an entry is not that of its content behind the entry before it.
@@ -421,13 +421,13 @@ pub enum PageError {
     Entry {
         /// Which entry, from 0.
         index: usize,
-        /// Why not.
+        /// Why the entry does not hold.
         fault: EntryFault,
     },
     /// A member that contradicts the history.
     #[error("{member} is not what the history says")]
     Member {
-        /// Its name.
+        /// Name of the member.
         member: &'static str,
     },
 }
@@ -455,31 +455,31 @@ impl PageError {
 /// Why an entry cannot stand where it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EntryFault {
-    /// XN-5.
+    /// It has terms where its action takes none, or has none where it takes them (XN-5).
     #[error("an offer and a counter have terms, an accept and a reject have none")]
     Terms,
-    /// XN-4.
+    /// Its agent is neither party (XN-4).
     #[error("its agent is no party to the contract")]
     Stranger,
-    /// XN-3.
+    /// The page does not begin with an offer (XN-3).
     #[error("a contract begins with an offer")]
     NoOffer,
-    /// XN-1.
+    /// The offer is by somebody other than the initiator (XN-1).
     #[error("the offer is not by the initiator")]
     NotTheInitiator,
-    /// XN-3.
+    /// There is a second offer (XN-3).
     #[error("a second offer: other terms are a counter")]
     SecondOffer,
-    /// XN-2.
+    /// It follows the entry that ended the contract (XN-2).
     #[error("it stands behind the accept or reject that ended the contract")]
     AfterTheEnd,
-    /// XN-4, XX-2.
+    /// A party answers its own terms (XN-4, XX-2).
     #[error("the author of the last terms may only withdraw them")]
     OwnTerms,
     /// The ledger's clock never goes back.
     #[error("its time is before that of the entry before it")]
     Earlier,
-    /// XX-3.
+    /// It came when the terms that it answers had expired (XX-3).
     #[error("its time is not before expiresAt")]
     Late,
 }

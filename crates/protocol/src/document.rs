@@ -221,7 +221,7 @@ pub enum DocumentError {
     /// A list is not a list.
     #[error("{name} is not an array: list the verification methods in one")]
     NotArray {
-        /// The member.
+        /// Name of the member.
         name: &'static str,
     },
     /// A verification method without its parts.

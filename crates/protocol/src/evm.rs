@@ -208,7 +208,7 @@ impl ChainId {
         Self(number)
     }
 
-    /// The number.
+    /// The EIP-155 number of the chain.
     pub const fn as_u64(self) -> u64 {
         self.0
     }

@@ -325,7 +325,6 @@ impl<'a> Reader<'a> {
         char::from_u32(code_point).ok_or(JsonError::LoneSurrogate { offset })
     }
 
-    /// Reads `uXXXX`.
     fn code_unit(&mut self) -> Result<u32, JsonError> {
         let digits = self.text.as_bytes().get(self.at + 1..self.at + 5);
         let unit = digits.and_then(|digits| {
@@ -490,13 +489,13 @@ pub enum JsonError {
         /// Bytes that are allowed.
         max: usize,
     },
-    /// Not UTF-8.
+    /// The bytes are not UTF-8.
     #[error("byte {offset} is not UTF-8: encode the text as UTF-8")]
     NotUtf8 {
         /// Where the text stops to be UTF-8.
         offset: usize,
     },
-    /// Not JSON.
+    /// The text is not JSON.
     #[error("not JSON at byte {offset}: write one RFC 8259 value and nothing else")]
     Syntax {
         /// Where no JSON text can go on.

@@ -48,11 +48,11 @@ pub(crate) fn not_restored() -> Arc<Parameters> {
 /// An event together with the place it was recorded at: what `evolve` may look at.
 #[derive(Debug, Clone, Copy)]
 pub struct Recorded<'a> {
-    /// The event.
+    /// The event that was recorded.
     pub event: &'a Event,
     /// Place in the log.
     pub position: u64,
-    /// Record hash.
+    /// Hash of the record.
     pub hash: Digest,
     /// The ledger's clock when it was decided.
     pub recorded_at_ms: TimestampMs,
@@ -147,9 +147,9 @@ pub trait Machine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordRef {
-    /// The envelope.
+    /// The envelope that it is about.
     pub envelope: EnvelopeId,
-    /// Record hash.
+    /// Hash of the record.
     pub hash: Digest,
     /// Place in the log.
     pub position: u64,

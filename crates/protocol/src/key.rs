@@ -193,7 +193,7 @@ impl fmt::Debug for SecretKey {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay, DeserializeFromStr,
 )]
 pub struct KeyId {
-    /// Whose key.
+    /// DID of the agent whose key it is.
     pub did: Did,
     /// The key itself, so that a signature verifies from its record alone.
     pub key: PublicKey,
@@ -248,7 +248,7 @@ impl FromStr for Profile {
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RegisteredKey))]
 pub struct AgentKey {
-    /// The key.
+    /// The public key.
     pub key: PublicKey,
     /// What it signs.
     pub profile: Profile,
@@ -257,7 +257,7 @@ pub struct AgentKey {
 /// Why bytes or a text are not a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Not `z6Mk…`.
+    /// The text is no multibase form of an Ed25519 key, which begins with `z6Mk`.
     #[error("not an Ed25519 key: write it as a multibase string that begins with z6Mk")]
     NotMultibase,
     /// The bytes are no curve point.

@@ -225,10 +225,10 @@ pub enum MoneyError {
     /// A digit below a micro-USDC.
     #[error("more than six fraction digits; USDC has six, so round to 0.000001")]
     TooPrecise,
-    /// Below zero.
+    /// The amount is below zero.
     #[error("a negative amount; give zero or more")]
     Negative,
-    /// Above [`MicroUsdc::MAX`].
+    /// The amount is above [`MicroUsdc::MAX`].
     #[error("above 1000000000000 USDC, the largest amount a record can hold")]
     TooLarge,
 }

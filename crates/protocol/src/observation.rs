@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementBlock))]
 pub struct Block {
-    /// Block hash.
+    /// Hash of the block.
     pub hash: BlockHash,
-    /// Height.
+    /// Height of the block.
     pub number: u64,
     /// The block's own timestamp, whole seconds since the Unix epoch.
     pub timestamp_s: u64,
@@ -26,11 +26,11 @@ pub struct Block {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkHead {
-    /// Block hash.
+    /// Hash of the block.
     pub hash: BlockHash,
     /// The network's name.
     pub network: String,
-    /// Height.
+    /// Height of the block.
     pub number: u64,
     /// The block's own timestamp, whole seconds since the Unix epoch.
     pub timestamp_s: u64,
@@ -82,9 +82,9 @@ impl Transfer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForkPoint {
-    /// Block hash.
+    /// Hash of the block.
     pub hash: BlockHash,
-    /// Height.
+    /// Height of the block.
     pub number: u64,
 }
 
@@ -92,7 +92,7 @@ pub struct ForkPoint {
 /// "Age").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordedBranch {
-    /// On it.
+    /// On the branch of the later head.
     Same,
     /// On another branch, which parts from it there.
     Forked(ForkPoint),
@@ -112,7 +112,7 @@ pub enum TransactionStatus {
 /// A transaction in a block that the head descends from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MinedTransaction {
-    /// Its block.
+    /// The block that it is in.
     pub block: Block,
     /// Receipt status 1.
     pub succeeded: bool,
@@ -199,14 +199,14 @@ pub enum Observation {
     Header {
         /// The network's name.
         network: String,
-        /// The block.
+        /// The block, of the height that was asked for.
         block: Block,
     },
     /// There is no agreed head: no endpoint could be asked, or too few answer.
     Unreachable {
         /// The network's name.
         network: String,
-        /// Why.
+        /// Why there is none.
         cause: BlindCause,
         /// Configured labels of the endpoints that gave no usable answer; never URLs.
         silent: Vec<String>,

@@ -5,7 +5,6 @@ use std::fmt;
 
 use serde::de::{Deserializer, Error, Visitor};
 
-/// ASCII characters.
 #[derive(Clone, Copy)]
 pub(crate) struct Spelled<const LENGTH: usize>([u8; LENGTH]);
 

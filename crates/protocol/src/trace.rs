@@ -68,7 +68,7 @@ named! {
         Renegotiate = "capability_renegotiate",
         /// First terms of a contract.
         ContractOffer = "contract_offer",
-        /// Other terms.
+        /// A counter-offer with other terms.
         ContractCounter = "contract_counter",
         /// The last terms were accepted.
         ContractAccept = "contract_accept",
@@ -112,7 +112,7 @@ impl Act {
 pub struct Recorded<'a> {
     /// What it holds.
     pub event: &'a Event,
-    /// Record hash.
+    /// Hash of the record.
     pub hash: Digest,
     /// The payload of its message, where its body is at hand; [`SHOWN_MEMBERS`] of it are enough.
     pub payload: Option<&'a Map<String, Value>>,

@@ -7,7 +7,7 @@ pub enum Sender {
     Author,
     /// The other one of the two.
     Other,
-    /// Anybody else.
+    /// Somebody who is neither party.
     Stranger,
 }
 

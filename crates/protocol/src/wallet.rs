@@ -28,7 +28,7 @@ const MAX_CONTRACT_PROOF_BYTES: usize = 1_024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wallet {
-    /// The account.
+    /// Address of the account.
     pub address: EvmAddress,
     /// Who can sign for it.
     pub kind: WalletKind,

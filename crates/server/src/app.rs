@@ -41,13 +41,10 @@ pub(crate) struct App<C> {
     pub(crate) clock: Arc<C>,
     /// Where everything is written.
     pub(crate) data_dir: PathBuf,
-    /// Counts connections.
     pub(crate) connections: Arc<ConnectionFigures>,
-    /// Counts requests.
     pub(crate) http: HttpFigures,
     pub(crate) identity: LedgerOpened,
     pub(crate) parameters: Parameters,
-    /// Signs receipts.
     pub(crate) receipt_key: SecretKey,
     /// Signs where streams end, in receipts and bundles; checkpoints are signed elsewhere.
     pub(crate) checkpoint_key: SecretKey,

@@ -194,7 +194,7 @@ pub struct NetworkConfig {
 /// One JSON-RPC endpoint of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointConfig {
-    /// Its address.
+    /// Where its JSON-RPC is served; may hold a key, so it is never shown.
     pub rpc_url: RpcUrl,
     /// Where it announces new heads over a WebSocket. They only make the ledger look sooner: it
     /// looks all the same without.
@@ -540,7 +540,7 @@ pub enum ConfigError {
         "the {name} is {ms} ms; give it at least {MIN_WINDOW_MS} ms, as block times are whole seconds"
     )]
     TooShort {
-        /// Which.
+        /// Which window or look it is.
         name: &'static str,
         /// How long it was to be, in milliseconds.
         ms: u64,

@@ -34,11 +34,11 @@ const IDENTITY: &str = "identity.json";
 pub struct Identity {
     /// What position 0 of a new log says: the names, and the keys below.
     pub opened: LedgerOpened,
-    /// Signs notices.
+    /// The key that signs the ledger's notices.
     pub envelope_key: SecretKey,
-    /// Signs checkpoints.
+    /// The key that signs checkpoints.
     pub checkpoint_key: SecretKey,
-    /// Signs receipts.
+    /// The key that signs receipts.
     pub receipt_key: SecretKey,
     /// Keys that those above replace: their files are there still.
     pub replaced: Vec<Replaced>,
@@ -368,7 +368,7 @@ pub enum KeyError {
     /// A file that is not what this program wrote.
     #[error("{} does not hold {expected}: put the file back from a copy", path.display())]
     Malformed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What belongs there.
         expected: &'static str,

@@ -32,7 +32,6 @@ pub(crate) enum Declared {
     Busy,
 }
 
-/// A heartbeat.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Beat {
     pub(crate) declared: Declared,

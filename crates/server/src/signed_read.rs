@@ -91,7 +91,6 @@ impl SignedReads {
     }
 }
 
-/// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reader {
     /// An agent, by one of its present keys.

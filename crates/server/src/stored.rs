@@ -16,7 +16,7 @@ use x811_ledger::whole;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
 
-/// One record.
+/// A record of a history, as it is stored.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct HistoryRecord {
     /// Place in the log.
@@ -72,7 +72,7 @@ pub(crate) async fn records_of<C: Clock>(
     Ok(records)
 }
 
-/// Its event.
+/// The event of the record, read.
 pub(crate) fn event(record: &Record) -> Result<Event, ApiError> {
     Event::from_json(record.event_json()).map_err(|_| ApiError::damaged(record.position()))
 }

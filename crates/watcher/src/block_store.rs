@@ -11,7 +11,7 @@ use crate::source::{Header, TokenTransaction};
 /// One block as the tail holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TailBlock {
-    /// Its header.
+    /// Header of the block.
     pub header: Header,
     /// What moved in it.
     pub transactions: Vec<TokenTransaction>,

@@ -57,7 +57,7 @@ pub enum CheckFailure {
 /// An answer that proves that endpoint and configuration do not belong together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
-    /// Another chain.
+    /// The endpoint serves another chain than the configured one.
     #[error(
         "the RPC endpoint serves chain {actual}, but the network is configured as chain \
          {expected}; give the RPC URL of chain {expected}, or configure the network as chain \

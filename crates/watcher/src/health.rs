@@ -16,7 +16,7 @@ pub struct NetworkHealth {
     pub endpoints: Vec<EndpointHealth>,
     /// Blocks whose transfers are held.
     pub indexed_blocks: usize,
-    /// Transfers held.
+    /// How many transfers are held in memory.
     pub indexed_transfers: usize,
     /// Transactions being watched.
     pub watched: usize,

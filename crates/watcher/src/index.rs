@@ -71,12 +71,10 @@ impl TransferIndex {
         self.blocks.front().map(|block| block.header.number)
     }
 
-    /// Indexed blocks.
     pub(crate) fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Indexed transfers.
     pub(crate) fn transfers(&self) -> usize {
         self.transfers
     }
@@ -135,7 +133,6 @@ impl TransferIndex {
         }
     }
 
-    /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         *self = TransferIndex::default();
     }

@@ -101,7 +101,7 @@ pub enum HeadTag {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// Height.
+    /// Height of the block.
     pub number: u64,
     /// The block's own hash.
     pub hash: BlockHash,
@@ -145,7 +145,7 @@ pub struct Receipt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenTransaction {
-    /// Which transaction.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
     /// All its `Transfer` logs of the token in order, zero values included; never empty.
     pub transfers: Vec<Transfer>,
@@ -178,7 +178,7 @@ pub enum SourceError {
     Unreachable {
         /// The JSON-RPC method.
         method: &'static str,
-        /// What happened.
+        /// What happened, in words.
         detail: String,
     },
     /// HTTP status 429 or 503: it has more to do than it will.
@@ -236,7 +236,7 @@ pub enum SourceError {
     TooLarge {
         /// The JSON-RPC method.
         method: &'static str,
-        /// The limit.
+        /// How many bytes are read at most.
         limit_bytes: usize,
     },
 }

@@ -59,7 +59,6 @@ pub(crate) struct Witness {
     pub(crate) testimony: Testimony,
 }
 
-/// What follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TransactionVerdict {
     /// It is there; as many as must agree say so.

@@ -275,7 +275,7 @@ pub struct BrokenBranch {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the endpoint answered with header {number}, which is not the one asked for")]
 pub struct StrayHeader {
-    /// Its height.
+    /// Height of the block.
     pub number: u64,
 }
 

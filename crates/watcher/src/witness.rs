@@ -38,7 +38,7 @@ pub const ASKED_TOGETHER: usize = 196;
 pub struct Shown<'a> {
     /// The token that was paid with.
     pub token: EvmAddress,
-    /// Which transaction.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
     /// Whether it failed, and moved nothing; absent where that is not said.
     pub has_reverted: Option<bool>,

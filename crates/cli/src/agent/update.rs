@@ -111,7 +111,6 @@ fn keeps_every_wallet(
     }
 }
 
-/// `--endpoint`.
 #[derive(Debug, Clone)]
 struct Endpoint(Option<String>);
 
@@ -126,7 +125,6 @@ impl FromStr for Endpoint {
     }
 }
 
-/// `--expires`.
 #[derive(Debug, Clone, Copy)]
 struct Expiry(Option<TimestampMs>);
 

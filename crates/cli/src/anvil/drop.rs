@@ -15,7 +15,6 @@ pub(crate) struct Args {
     endpoint: EndpointArgs,
 }
 
-/// Drops.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<(), AnvilError> {
     let anvil = args.endpoint.connect().await?;
     let dropped = anvil

@@ -40,18 +40,10 @@ pub(crate) enum AnvilError {
     },
     /// It said no.
     #[error("anvil refused {method}: {cause}")]
-    Refused {
-        /// The call.
-        method: &'static str,
-        /// Its words.
-        cause: String,
-    },
+    Refused { method: &'static str, cause: String },
     /// It answered in a form it never should.
     #[error("anvil's answer to {method} cannot be read")]
-    Unreadable {
-        /// The call.
-        method: &'static str,
-    },
+    Unreadable { method: &'static str },
     /// The token did nothing.
     #[error("the token refused to {what}")]
     TokenRefused {

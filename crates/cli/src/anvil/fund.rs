@@ -19,7 +19,6 @@ pub(crate) struct Args {
     token: TokenArgs,
 }
 
-/// Gives.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<(), AnvilError> {
     let token = args.token.connect().await?;
     if args.amount == MicroUsdc::ZERO {

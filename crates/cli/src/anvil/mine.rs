@@ -14,7 +14,6 @@ pub(crate) struct Args {
     endpoint: EndpointArgs,
 }
 
-/// Mines.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<(), AnvilError> {
     let anvil = args.endpoint.connect().await?;
     anvil.mine(args.blocks).await?;

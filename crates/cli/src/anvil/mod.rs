@@ -80,7 +80,6 @@ impl Verb {
     }
 }
 
-/// Which Anvil.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EndpointArgs {
     /// Address of the running Anvil

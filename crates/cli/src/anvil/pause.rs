@@ -17,7 +17,6 @@ pub(crate) struct UnpauseArgs {
     token: TokenArgs,
 }
 
-/// Pauses.
 pub(crate) async fn pause(args: PauseArgs, out: &mut Out) -> Result<(), AnvilError> {
     let token = args.token.connect().await?;
     token.pause().await?;

@@ -30,7 +30,6 @@ pub(crate) struct Args {
     endpoint: EndpointArgs,
 }
 
-/// Reorganises.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<(), AnvilError> {
     let anvil = args.endpoint.connect().await?;
     let head_number = anvil.block_number().await?;

@@ -45,7 +45,6 @@ impl Anvil {
         })
     }
 
-    /// One call.
     pub(crate) async fn call(
         &self,
         method: &'static str,

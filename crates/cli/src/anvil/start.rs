@@ -115,7 +115,6 @@ struct Started {
 #[derive(Debug, Serialize)]
 struct Account {
     address: &'static str,
-    /// Public knowledge.
     private_key: &'static str,
     usdc: String,
 }

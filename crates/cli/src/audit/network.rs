@@ -39,7 +39,6 @@ pub(super) struct Hearing {
 /// A chain that was asked.
 #[derive(Debug, Serialize)]
 pub(super) struct Asked {
-    /// Which.
     pub(super) chain_id: ChainId,
     /// The newest block of the endpoint.
     pub(super) head: Block,

@@ -11,7 +11,6 @@ use super::{extract, terms, trust};
 pub(super) struct Check {
     /// What was checked.
     pub(super) about: &'static str,
-    /// How.
     pub(super) how: &'static str,
     /// It follows from bytes, hashes and signatures.
     pub(super) proven: u64,

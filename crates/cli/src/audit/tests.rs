@@ -22,7 +22,6 @@ use crate::command::Global;
 use crate::context::Context;
 use crate::output::tests::kept;
 
-/// 2026-01-01T00:00:00Z.
 const NOW: TimestampMs = TimestampMs::new(1_767_225_600_000);
 
 struct Sevens;

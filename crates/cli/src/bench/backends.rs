@@ -162,7 +162,6 @@ impl Row {
     }
 }
 
-/// All places.
 #[derive(Debug, Serialize)]
 pub(super) struct SideBySide {
     benchmark: &'static str,

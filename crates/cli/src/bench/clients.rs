@@ -16,7 +16,6 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 /// How a ledger answers; whatever else it may say ends the benchmark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Durable.
     Accepted,
     /// X811-9001, and why: not now, but the same bytes may come again.
     Busy(String),
@@ -66,7 +65,6 @@ impl Retries {
         self.retried_because.get_or_insert(because);
     }
 
-    /// For people.
     pub(super) fn text(&self) -> String {
         let because = self.retried_because.as_ref();
         let because = because.map_or_else(String::new, |because| format!(" ({because})"));

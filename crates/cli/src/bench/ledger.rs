@@ -41,9 +41,7 @@ pub(super) struct BenchLedger<C = SystemClock> {
 /// How long the steps of a start took.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StartTimes {
-    /// Opening `ledger.db`.
     pub(super) store: Duration,
-    /// Opening `read.db`.
     pub(super) rows: Duration,
     /// From there to a sequencer: reading a snapshot, replaying, writing rows that are missing.
     pub(super) world: Duration,
@@ -185,7 +183,6 @@ impl<C: Clock> BenchLedger<C> {
         self.store.bytes().await.map_err(broken)
     }
 
-    /// Records stored.
     pub(super) fn size(&self) -> u64 {
         self.ledger.world().head().size
     }

@@ -198,7 +198,6 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// One start.
 #[derive(Debug, Serialize)]
 struct Start {
     what: &'static str,
@@ -207,9 +206,7 @@ struct Start {
     nonces: usize,
     /// Agreements in force that it holds.
     agreements: usize,
-    /// Opening `ledger.db`.
     store_ms: f64,
-    /// Opening `read.db`.
     rows_ms: f64,
     /// Reading the snapshot, replaying the records after it.
     world_ms: f64,

@@ -11,7 +11,6 @@ use crate::history::PROVEN;
 use crate::output::Out;
 use x811_protocol::narration::{self, short_hash};
 
-/// One record.
 #[derive(Serialize)]
 pub(super) struct Record {
     position: u64,

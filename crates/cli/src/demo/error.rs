@@ -40,23 +40,17 @@ pub(crate) enum DemoError {
     /// A message that must come did not.
     #[error("{who} waited in vain for {what}")]
     Silence {
-        /// Who waited.
         who: &'static str,
-        /// For what.
         what: &'static str,
     },
     /// A message was not what its signature says.
     #[error("the message at position {position} does not prove what it says")]
-    Forged {
-        /// Its place.
-        position: u64,
-    },
+    Forged { position: u64 },
     /// An interaction ended otherwise than it must.
     #[error("the interaction should have ended {expected} but ended {actual}")]
     WrongEnd {
         /// What must be.
         expected: StateName,
-        /// What was.
         actual: StateName,
     },
     /// The audit found something.

@@ -67,7 +67,6 @@ impl Report for Shown {
     }
 }
 
-/// Prints it.
 pub(super) async fn run(round: RoundId, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let member = Member::open(context).await?;
     out.report(&Shown(member.client.escalation(round).await?));

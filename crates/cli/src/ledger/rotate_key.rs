@@ -21,7 +21,6 @@ pub(crate) struct Args {
     data_dir: PathBuf,
 }
 
-/// Prepares.
 pub(crate) fn run(args: &Args, out: &mut Out) -> Result<Exit, Failure> {
     expect_directory(&args.data_dir)?;
     let failed = |error: String| Failure::local("keys", error);

@@ -50,7 +50,6 @@ pub(crate) struct Args {
     read_only_copy: bool,
 }
 
-/// Copies.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     expect_directory(&args.from)?;
     let from = notes::real(&args.from)?;

@@ -69,7 +69,6 @@ fn is_open(one: &ListedNegotiation) -> bool {
     waits || matches!(one.status.as_str(), "pending" | "countered")
 }
 
-/// Prints them.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let (identity, client) = context.acting().await?;
     let me = identity.did;

@@ -104,7 +104,6 @@ enum BundleVerdict {
     Broken {
         #[serde(skip_serializing_if = "Option::is_none")]
         profile: Option<Profile>,
-        /// From 0.
         step: usize,
         why: String,
     },

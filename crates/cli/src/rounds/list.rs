@@ -58,7 +58,6 @@ fn role(one: &RoundView, me: Did) -> &'static str {
     }
 }
 
-/// Prints them.
 pub(super) async fn run(args: &Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let member = Member::open(context).await?;
     let mut rounds = member.client.rounds(None).await?;

@@ -40,7 +40,6 @@ pub(crate) struct Args {
     pub(crate) methodology: Option<String>,
 }
 
-/// Delivers.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> {
     let case = Case::open(context, args.interaction, Party::Provider).await?;
     let since_accept_ms = case

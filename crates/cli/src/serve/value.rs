@@ -28,7 +28,7 @@ pub(super) enum Preset {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Binding {
-    /// It must.
+    /// The payer must be a bound wallet.
     Wallet,
     /// Anybody may pay; for tests only.
     Unchecked,
@@ -40,7 +40,7 @@ pub(super) enum Binding {
 pub(super) enum Readers {
     /// The auditors, by signed reads.
     Auditors,
-    /// Anybody.
+    /// Anybody reads the log.
     Public,
 }
 
@@ -66,7 +66,7 @@ impl From<LogReaders> for Readers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum LogFormat {
-    /// For people.
+    /// Lines for people.
     Text,
     /// One JSON object a line.
     Json,

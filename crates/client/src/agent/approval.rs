@@ -29,7 +29,7 @@ const MAX_BYTES: u64 = 64 << 10;
 pub struct Question {
     /// About which interaction.
     pub interaction: InteractionId,
-    /// Who offers.
+    /// The agent that offers.
     pub provider: Did,
     /// What was asked for.
     pub task_type: String,
@@ -80,7 +80,7 @@ pub struct Decision {
 pub enum Answer {
     /// Accept the OFFER.
     Approve,
-    /// Reject it.
+    /// The person rejects it.
     Reject,
 }
 

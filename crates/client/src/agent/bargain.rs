@@ -31,15 +31,14 @@ pub(crate) enum BargainStanding {
 pub(crate) struct Turn {
     /// Who proposed them.
     pub author: Did,
-    /// The message.
+    /// Envelope id of the message.
     pub step: EnvelopeId,
-    /// The terms.
+    /// The terms that are proposed.
     pub terms: Map<String, Value>,
     /// What of them decides.
     pub facts: TermsFacts,
 }
 
-/// A negotiation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bargain {
     pub id: ContractId,

@@ -33,7 +33,7 @@ pub struct Caps {
 pub struct Commitment {
     /// Of which interaction.
     pub interaction: InteractionId,
-    /// To whom.
+    /// The agent that it is owed to.
     pub counterparty: Did,
     /// Paid on which network.
     pub network: String,

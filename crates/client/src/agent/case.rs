@@ -14,16 +14,15 @@ use x811_protocol::time::TimestampMs;
 use super::outbox::Act;
 use crate::transcript::Transcript;
 
-/// One interaction.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Case {
-    /// Which.
+    /// Id of the interaction.
     pub id: InteractionId,
     /// Consumer and payer.
     pub initiator: Did,
     /// Worker and payee.
     pub provider: Did,
-    /// Its state.
+    /// State as of its last record.
     pub state: StateName,
     /// End of the open window.
     pub deadline_at_ms: Option<TimestampMs>,
@@ -46,11 +45,11 @@ pub(crate) struct Case {
 /// An accepted message of an interaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Said {
-    /// Its type.
+    /// The core type of the message.
     pub core: CoreType,
-    /// Its sender.
+    /// Who sent the message.
     pub from: Did,
-    /// Its id.
+    /// Id of the envelope.
     pub envelope_id: EnvelopeId,
     /// SHA-256 of its body.
     pub digest: Digest,

@@ -89,7 +89,6 @@ pub(crate) enum DealMove {
     Wait,
     /// It is no business of this agent.
     Leave,
-    /// Say this.
     Say(Act, SessionStep),
     /// Sign what was agreed on.
     Sign,

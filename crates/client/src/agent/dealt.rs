@@ -29,9 +29,9 @@ pub(crate) enum Stage {
 /// Terms that somebody proposed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Proposed {
-    /// Whose.
+    /// The agent that proposed it.
     pub author: Did,
-    /// The message.
+    /// Envelope id of the message.
     pub step: EnvelopeId,
     /// All of them.
     pub terms: Map<String, Value>,
@@ -39,7 +39,6 @@ pub(crate) struct Proposed {
     pub facts: SessionTerms,
 }
 
-/// A session.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Dealt {
     pub id: SessionId,

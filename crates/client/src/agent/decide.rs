@@ -45,16 +45,12 @@ pub(crate) enum Move {
     Accept(Commitment),
     /// Send the REJECT.
     Reject {
-        /// Its `code`.
         code: RejectCode,
-        /// Its `error_code`.
         error_code: Option<Code>,
-        /// Its `reason`.
         reason: String,
     },
     /// Ask a person, or go on waiting for the answer.
     Ask {
-        /// About what.
         asked: Asked,
         /// Until when an answer counts.
         answer_by_ms: TimestampMs,
@@ -85,7 +81,7 @@ pub struct PriceRule {
     pub expiry_s: u64,
     /// What is delivered; at least one.
     pub deliverables: Vec<String>,
-    /// Further conditions.
+    /// Conditions beside the price, as text for people.
     pub terms: Option<String>,
 }
 

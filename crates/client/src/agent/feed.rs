@@ -187,10 +187,12 @@ pub(crate) enum FromFeed {
         page: InboxPage,
         interactions: Vec<InteractionId>,
     },
-    /// It answers.
     Back,
     /// It does not, this often in a row.
-    Lost { failures: u32, cause: String },
+    Lost {
+        failures: u32,
+        cause: String,
+    },
     /// Another loop of this agent took over: this one must send nothing more.
     Replaced,
 }

@@ -35,14 +35,14 @@ pub enum Ruling {
     Refused {
         /// The `code` of a REJECT.
         code: RejectCode,
-        /// Its `error_code`.
+        /// The `error_code`, where it gives one.
         error_code: Option<Code>,
-        /// Why.
+        /// The reason that is given.
         reason: String,
     },
     /// No OFFER of this interaction can be accepted by this agent now.
     NoOffer {
-        /// Its state.
+        /// State as of its last record.
         state: StateName,
     },
 }

@@ -12,13 +12,13 @@ pub struct Notice {
     pub at_ms: TimestampMs,
     /// In which interaction, if in one.
     pub interaction: Option<InteractionId>,
-    /// What happened.
+    /// What the notice tells.
     pub what: What,
     /// More, for a person; may quote an agent or the ledger, so escape it before you print it.
     pub text: String,
 }
 
-/// What happened.
+/// What a loop tells the person who runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The loop runs.
@@ -64,7 +64,7 @@ impl What {
 /// Whoever is told.
 pub type Observer = Arc<dyn Fn(&Notice) + Send + Sync>;
 
-/// Tells nobody.
+/// A teller that tells nobody.
 pub fn silent() -> Observer {
     Arc::new(|_| {})
 }

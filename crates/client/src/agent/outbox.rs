@@ -28,21 +28,21 @@ pub(crate) const MAX_SEALED: u32 = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
-    /// REQUEST.
+    /// A REQUEST that opens an interaction.
     Request,
-    /// OFFER.
+    /// An OFFER for a REQUEST.
     Offer,
-    /// ACCEPT.
+    /// An ACCEPT of an OFFER.
     Accept,
-    /// REJECT.
+    /// A REJECT of an OFFER.
     Reject,
-    /// RESULT.
+    /// A RESULT that delivers work.
     Result,
     /// ERROR: that there will be no RESULT.
     Error,
-    /// VERIFY.
+    /// A VERIFY of a result.
     Verify,
-    /// PAYMENT.
+    /// A PAYMENT that declares transactions.
     Payment,
     /// Terms of a negotiation: its offer, or a counter.
     Terms,
@@ -110,7 +110,7 @@ pub struct Entry {
     pub interaction: InteractionId,
     /// What it says.
     pub act: Act,
-    /// Its id.
+    /// Id of the envelope.
     pub envelope_id: EnvelopeId,
     /// SHA-256 of its body: what its record must hold.
     pub digest: Digest,
@@ -139,7 +139,7 @@ pub enum Reply {
     Accepted(Box<Accepted>),
     /// It was refused, and would be again.
     Refused {
-        /// Why.
+        /// The code that says why.
         code: Code,
         /// The ledger's words.
         message: String,
@@ -185,14 +185,14 @@ fn is_of_this_sending(code: Code) -> bool {
 /// What the ledger says of an envelope's id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
-    /// Accepted.
+    /// The ledger accepted it, with this answer.
     Accepted(Box<Accepted>),
     /// Not accepted as of that ledger time; `None` from a ledger that does not say when.
     Absent {
         /// The ledger's time.
         as_of_ms: Option<TimestampMs>,
     },
-    /// No answer.
+    /// The ledger did not answer.
     Silence,
 }
 
@@ -216,7 +216,7 @@ pub enum Fate {
     Delivered(Box<Accepted>),
     /// It leaves: refused, so that another may be sealed for its step.
     Refused {
-        /// Why.
+        /// The code that says why.
         code: Code,
         /// The ledger's words.
         message: String,

@@ -36,13 +36,13 @@ use crate::identity::Identity;
 pub struct Settings {
     /// Address of the ledger.
     pub ledger_url: String,
-    /// Who acts.
+    /// The agent that the loop acts as.
     pub identity: Identity,
     /// Where state, approvals and proofs lie; one folder for each agent and ledger.
     pub folder: PathBuf,
-    /// Time.
+    /// Where the time comes from.
     pub clock: Arc<dyn Clock>,
-    /// Randomness.
+    /// Where random numbers come from.
     pub entropy: Arc<dyn Entropy>,
     /// Who is told what happens.
     pub observer: Observer,
@@ -73,7 +73,7 @@ impl Settings {
 
 /// A loop that offers, works and delivers.
 pub struct Provider {
-    /// Who, where.
+    /// Who acts, at which ledger, and by which clock.
     pub settings: Settings,
     /// What it charges.
     pub rules: ProviderRules,
@@ -87,7 +87,7 @@ pub struct Provider {
 
 /// A loop that answers offers by policy, judges results and pays.
 pub struct Initiator {
-    /// Who, where.
+    /// Who acts, at which ledger, and by which clock.
     pub settings: Settings,
     /// What it may accept.
     pub rules: InitiatorRules,
@@ -106,7 +106,7 @@ pub struct Initiator {
 /// A REQUEST that is sent once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
-    /// To whom.
+    /// The provider that is asked.
     pub provider: Did,
     /// What is asked; its idempotency key says which order this is.
     pub request: Request,
@@ -289,7 +289,6 @@ impl Start {
     }
 }
 
-/// The loop.
 async fn run(
     mut engine: Engine<Live>,
     orders: Vec<Order>,
@@ -427,10 +426,10 @@ pub enum LoopError {
     /// The state file.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The ledger.
+    /// The ledger could not be asked, or refused.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// No randomness.
+    /// The system gave no random numbers.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
     /// A REQUEST that would be refused.

@@ -40,7 +40,7 @@ const MAX_ALARMS: usize = 200;
 #[serde(deny_unknown_fields)]
 pub struct State {
     v: u8,
-    /// Whose.
+    /// The agent whose state it is.
     pub did: Did,
     /// At which ledger.
     pub ledger: Did,
@@ -108,7 +108,7 @@ pub enum Outcome {
     /// In the outbox.
     #[default]
     Open,
-    /// Accepted.
+    /// The initiator accepted what was delivered.
     Delivered,
     /// Refused for good.
     Refused(Code),
@@ -122,7 +122,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// Its hash.
+    /// Hash of the OFFER that is asked about.
     pub offer_hash: Digest,
     /// What it costs in all.
     pub total: MicroUsdc,
@@ -132,7 +132,7 @@ pub struct Asked {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Alarm {
-    /// Since when.
+    /// When it was raised.
     pub at_ms: TimestampMs,
     /// About which interaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -300,7 +300,7 @@ pub enum StateError {
     /// Another loop of this agent runs on this computer.
     #[error("another loop of this agent runs and holds {}; end that one first", path.display())]
     Running {
-        /// The lock.
+        /// Path of the lock file.
         path: PathBuf,
     },
     /// The file is not one that was written here.
@@ -310,7 +310,7 @@ pub enum StateError {
         path.display()
     )]
     Damaged {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong with it.
         cause: String,
@@ -322,7 +322,7 @@ pub enum StateError {
         path.display()
     )]
     Other {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
         /// Whose state it is.
         did: Did,

@@ -13,9 +13,9 @@ use crate::compose::{Judgement, ResultContent};
 /// A task that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// Which interaction.
+    /// Id of the interaction.
     pub interaction: InteractionId,
-    /// Who asked.
+    /// The agent that asked.
     pub initiator: Did,
     /// The capability asked for.
     pub task_type: String,
@@ -80,7 +80,7 @@ where
 /// A RESULT to judge. Where the content is in the message, its hash was checked before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivered {
-    /// Which interaction.
+    /// Id of the interaction.
     pub interaction: InteractionId,
     /// What was asked for.
     pub task_type: String,
@@ -92,7 +92,7 @@ pub struct Delivered {
     pub content_type: String,
 }
 
-/// Judges results.
+/// Judges results in place of a person.
 pub trait Check: Send + Sync {
     /// Good or not; `None` leaves it to a person, with `x811 send verify`.
     fn check(&self, delivered: &Delivered) -> Option<Judgement>;

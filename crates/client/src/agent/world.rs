@@ -53,7 +53,6 @@ pub(crate) struct PayFault {
     pub(crate) text: String,
 }
 
-/// The outside.
 pub(crate) trait World {
     fn now(&self) -> TimestampMs;
     /// Who this agent is.

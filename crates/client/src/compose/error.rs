@@ -10,7 +10,7 @@ use super::{ComposeError, Members, Payload};
 /// Tells the other party of a fault. Changes no state (AX-32).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorReport {
-    /// Which fault.
+    /// The code of the fault.
     pub code: Code,
     /// What happened, for a person.
     pub message: String,

@@ -25,11 +25,11 @@ pub enum NegotiationStep {
         /// For a person.
         message: Option<String>,
     },
-    /// Other terms.
+    /// Name other terms.
     Counter {
         /// Which terms they answer.
         answers: Answered,
-        /// The terms.
+        /// The terms that are proposed.
         terms: Map<String, Value>,
         /// From when on they cannot be accepted any more; absent: as the terms before.
         expires_at: Option<TimestampMs>,
@@ -38,21 +38,21 @@ pub enum NegotiationStep {
     },
     /// The last terms are agreed on.
     Accept {
-        /// Which terms.
+        /// The terms that it answers.
         answers: Answered,
         /// SHA-256 of their RFC 8785 form.
         terms_hash: Digest,
     },
-    /// No agreement.
+    /// Refuse the terms, which ends the negotiation.
     Reject {
-        /// Which terms.
+        /// The terms that it answers.
         answers: Answered,
         /// For a person.
         message: Option<String>,
     },
     /// One's own last terms are taken back.
     Withdraw {
-        /// Which terms.
+        /// The terms that it answers.
         answers: Answered,
         /// For a person.
         message: Option<String>,
@@ -62,7 +62,7 @@ pub enum NegotiationStep {
 /// The terms that a message is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
-    /// The negotiation.
+    /// Id of the negotiation: the envelope id of its first offer.
     pub negotiation: ContractId,
     /// The envelope that proposed them.
     pub step: EnvelopeId,

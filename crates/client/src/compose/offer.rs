@@ -21,7 +21,7 @@ pub struct Offer {
     pub deliverables: Vec<String>,
     /// How long the offer stands, in seconds from now; the ledger caps it at 300 (AX-5).
     pub expiry_s: u64,
-    /// Further conditions.
+    /// Conditions beside the price, as text for people.
     pub terms: Option<String>,
     /// Where to be paid. Without it the ledger takes the registered wallet, and that is its word: in
     /// a receipt the payee is proven only where the OFFER names it. Name

@@ -7,7 +7,7 @@ use x811_protocol::id::{EnvelopeId, InteractionId};
 
 use super::{ComposeError, Members, Payload};
 
-/// Delivers.
+/// What a RESULT delivers, before it is composed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// The REQUEST that was worked on.
@@ -33,7 +33,7 @@ pub enum ResultContent {
     Inline(String),
     /// Behind a URL (AX-19: the hash is that of the response's body).
     Linked {
-        /// Where.
+        /// Where the content is fetched from.
         url: String,
         /// SHA-256 of the bytes there.
         hash: Digest,

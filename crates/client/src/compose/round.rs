@@ -25,7 +25,7 @@ pub struct NewProposal {
     pub leader: Did,
     /// How votes decide.
     pub mechanism: Mechanism,
-    /// Who votes.
+    /// The agents that vote.
     pub participants: Vec<Did>,
     /// The least number of votes.
     pub quorum: u64,
@@ -52,13 +52,13 @@ pub struct NewProposal {
 /// The proposal that a message of a round is about, as its sender read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About {
-    /// The round.
+    /// Id of the round: the envelope id of its proposal.
     pub round: RoundId,
     /// SHA-256 of the RFC 8785 form of the proposal without its signature.
     pub proposal_hash: Digest,
     /// Weighted: of participants and weights.
     pub weights_hash: Option<Digest>,
-    /// The attempt.
+    /// Number of the attempt, from 1.
     pub term: u64,
 }
 
@@ -90,14 +90,14 @@ pub enum RoundStep {
     VoteRequest(About),
     /// Takes part, under this leader and these weights.
     Ready {
-        /// The proposal.
+        /// The proposal and attempt that it is about.
         about: About,
         /// Whom the sender takes as leader.
         leader: Did,
     },
     /// An open vote.
     Vote {
-        /// The proposal.
+        /// The proposal and attempt that it is about.
         about: About,
         /// What is said.
         ballot: Ballot,
@@ -106,7 +106,7 @@ pub enum RoundStep {
     },
     /// A sealed vote.
     Commitment {
-        /// The proposal.
+        /// The proposal and attempt that it is about.
         about: About,
         /// [`x811_protocol::round::commitment`] of what is revealed later.
         commitment: Digest,
@@ -115,7 +115,7 @@ pub enum RoundStep {
     },
     /// What a commitment stood for.
     Reveal {
-        /// The round.
+        /// Id of the round: the envelope id of its proposal.
         round: RoundId,
         /// What was said.
         ballot: Ballot,
@@ -126,7 +126,7 @@ pub enum RoundStep {
     },
     /// The leader's signal: it is done, or not.
     Signal {
-        /// The round.
+        /// Id of the round: the envelope id of its proposal.
         round: RoundId,
         /// Whether it is done.
         commits: bool,
@@ -145,18 +145,18 @@ pub enum RoundStep {
     Escalate(RoundId),
     /// What a human decides.
     HumanDecision {
-        /// The round.
+        /// Id of the round: the envelope id of its proposal.
         round: RoundId,
         /// Position of the escalation.
         escalation: u64,
         /// What is decided.
         ruling: HumanRuling,
-        /// Why.
+        /// Why it is decided so, in words.
         rationale: String,
     },
     /// What a participant did about what was decided.
     Report {
-        /// The round.
+        /// Id of the round: the envelope id of its proposal.
         round: RoundId,
         /// Whether it was done.
         done: bool,

@@ -30,7 +30,7 @@ pub enum SessionStep {
     },
     /// Whether the target negotiates.
     Response {
-        /// The session.
+        /// Id of the session: the envelope id of its request.
         session: SessionId,
         /// Whether it does.
         willing: bool,
@@ -39,35 +39,35 @@ pub enum SessionStep {
     },
     /// The first terms.
     Offer {
-        /// The session.
+        /// Id of the session: the envelope id of its request.
         session: SessionId,
         /// The terms, as connect.md has them.
         terms: Map<String, Value>,
     },
-    /// Other terms.
+    /// Name other terms.
     Counter {
         /// Which terms they answer.
         answers: AnsweredTerms,
-        /// The terms.
+        /// The terms that are proposed.
         terms: Map<String, Value>,
     },
     /// The last terms are accepted.
     Accept {
-        /// Which terms.
+        /// The terms that it answers.
         answers: AnsweredTerms,
         /// SHA-256 of their RFC 8785 form.
         terms_hash: Digest,
     },
     /// The last terms are not accepted; ends the session.
     Reject {
-        /// Which terms.
+        /// The terms that it answers.
         answers: AnsweredTerms,
         /// Why; never blank.
         rationale: String,
     },
     /// The sender leaves the session.
     Close {
-        /// The session.
+        /// Id of the session: the envelope id of its request.
         session: SessionId,
     },
     /// The sender signs the agreement: [`SessionStep::agree`] makes one.
@@ -79,7 +79,7 @@ pub enum SessionStep {
     },
     /// The sender ends the agreement.
     Revoke {
-        /// Which.
+        /// Id of the agreement.
         agreement: AgreementId,
         /// The revision in force.
         revision: u64,
@@ -91,18 +91,18 @@ pub enum SessionStep {
 /// An agreement that is negotiated again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Renews {
-    /// Which.
+    /// Id of the agreement.
     pub agreement: AgreementId,
     /// The revision in force.
     pub revision: u64,
-    /// Why.
+    /// The reason that is given.
     pub reason: RenewalReason,
 }
 
 /// The terms of a session that a message is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnsweredTerms {
-    /// The session.
+    /// Id of the session: the envelope id of its request.
     pub session: SessionId,
     /// The envelope that proposed them.
     pub step: EnvelopeId,

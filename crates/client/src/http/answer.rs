@@ -77,7 +77,6 @@ impl HistoryRecord {
     }
 }
 
-/// `GET /api/v1/messages/by-id/{id}`.
 #[derive(Debug, Deserialize)]
 pub(super) struct StoredMessage {
     pub(super) first: Accepted,
@@ -85,7 +84,6 @@ pub(super) struct StoredMessage {
     pub(super) erased_at: Option<u64>,
 }
 
-/// `GET /api/v1/agents/{uuid}/capabilities`.
 #[derive(Debug, Deserialize)]
 pub(super) struct FoundDescriptor {
     pub(super) position: u64,

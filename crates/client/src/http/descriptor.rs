@@ -8,10 +8,10 @@ use x811_protocol::payload::{self, PayloadRules};
 
 use super::error::ClientError;
 
-/// A descriptor.
+/// What an agent offers under one name and version, as `GET` of its page answers.
 #[derive(Debug, Clone)]
 pub struct Descriptor {
-    /// Whose.
+    /// The agent that published it.
     pub agent: Did,
     /// Place of its record in the log.
     pub position: u64,

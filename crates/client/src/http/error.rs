@@ -43,7 +43,7 @@ pub enum ClientError {
         at_position(*.at)
     )]
     Erased {
-        /// The message.
+        /// Envelope id of the message.
         id: EnvelopeId,
         /// Position of the record that says so, as the ledger has it.
         at: Option<u64>,
@@ -72,7 +72,7 @@ fn at_position(at: Option<u64>) -> String {
 /// A refusal as it came over the wire (AX-42).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refused {
-    /// HTTP status.
+    /// Status code of the HTTP answer.
     pub status: u16,
     /// The registry's code.
     pub code: Code,

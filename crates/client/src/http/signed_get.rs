@@ -11,7 +11,6 @@ use super::error::ClientError;
 use super::exchange::Reply;
 use crate::identity::Identity;
 
-/// Who reads.
 #[derive(Debug, Clone)]
 pub(super) struct Reader {
     did: Did,

@@ -123,7 +123,6 @@ impl LedgerClient {
 }
 
 impl MessageStream {
-    /// Reads on.
     async fn fill(&mut self, silence: Duration) -> Result<(), ClientError> {
         let lost = |cause: String| ClientError::Unreachable {
             url: self.url.clone(),
@@ -176,7 +175,6 @@ struct StreamPlace {
     interaction_id: Option<InteractionId>,
 }
 
-/// One event.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct SentEvent {
     name: String,

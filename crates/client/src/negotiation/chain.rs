@@ -28,7 +28,7 @@ pub struct Chain {
     pub parent_negotiation_id: Option<String>,
     /// Who made the OFFER.
     pub initiator: AgentId,
-    /// To whom.
+    /// The agent that the offer is made to.
     pub responder: AgentId,
     /// How it ended, as far as the file goes.
     pub outcome: Outcome,
@@ -44,7 +44,7 @@ pub struct Chain {
 pub enum Outcome {
     /// The last terms are not answered.
     Open,
-    /// Agreed on.
+    /// Both parties agreed on the terms.
     Accepted,
     /// The other party said no.
     Rejected,
@@ -65,7 +65,7 @@ pub struct Step {
     pub from: AgentId,
     /// The price it says or repeats, in the currency's smallest unit; micro-USDC for USDC (XX-7).
     pub amount_minor_units: u64,
-    /// The currency.
+    /// The currency that the amounts of this step are in.
     pub currency: String,
     /// The same in USDC, where that is the currency.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -278,7 +278,6 @@ fn check_turn(chain: &Chain, last: &Members, next: &Members) -> Result<(), StepF
     Ok(())
 }
 
-/// XN-6, XN-7.
 fn check_link(profile: Profile, last: &Message, next: &Message) -> Result<(), StepFault> {
     let names = |profile: Profile| {
         let linked = Digest::of(&(profile.rules().linked)(last));
@@ -297,7 +296,6 @@ fn check_link(profile: Profile, last: &Message, next: &Message) -> Result<(), St
     }
 }
 
-/// XX-4.
 fn check_rounds(chain: &Chain, next: &Members) -> Result<(), StepFault> {
     let max_rounds = chain.max_rounds;
     if let Some(found) = next.max_rounds.filter(|found| *found != max_rounds) {

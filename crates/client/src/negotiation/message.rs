@@ -18,7 +18,7 @@ const VERSION: &str = "0.2.";
 pub enum State {
     /// The first terms.
     Offer,
-    /// Other terms.
+    /// Name other terms.
     Counter,
     /// Agreement to the terms of the step before.
     Accept,
@@ -274,7 +274,7 @@ pub enum MessageError {
     /// A key beyond ASCII.
     #[error("the key {key:?} is not ASCII: implementations sort such keys differently")]
     Key {
-        /// The key.
+        /// The public key.
         key: String,
     },
     /// Another JSON value than an object.

@@ -9,7 +9,7 @@ use super::{xap_reference, xap_sdk};
 /// By whose rules a chain was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Profile {
-    /// PyPI `xap-sdk`.
+    /// Chains as `xap-sdk` of PyPI writes them.
     #[serde(rename = "xap-sdk")]
     Sdk,
     /// The Python reference of the protocol's repository.

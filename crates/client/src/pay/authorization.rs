@@ -71,7 +71,7 @@ pub struct TokenDomain(Eip712Domain);
 /// What became of a nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NonceUse {
-    /// Nothing yet.
+    /// The token has not seen the nonce.
     Unused,
     /// A transfer was made under it.
     Used {

@@ -23,7 +23,7 @@ pub enum PayError {
     Refused {
         /// Host of the endpoint.
         endpoint: String,
-        /// Its words.
+        /// What the other side answered, as it wrote it.
         cause: String,
     },
     /// The endpoint serves another chain.
@@ -31,15 +31,15 @@ pub enum PayError {
         "the endpoint serves chain {served}, the ledger settles on chain {wanted}; use another"
     )]
     OtherChain {
-        /// The ledger's.
+        /// The chain that the ledger counts payments on.
         wanted: ChainId,
-        /// The endpoint's.
+        /// The chain that the endpoint serves.
         served: ChainId,
     },
     /// Nothing is at the token's address, or no token.
     #[error("there is no token at {}; check network and RPC address", token.to_checksum())]
     NoToken {
-        /// The address.
+        /// The address that was taken for the token's.
         token: EvmAddress,
     },
     /// The ledger names another token than USDC on Base.
@@ -48,7 +48,7 @@ pub enum PayError {
         token.to_checksum()
     )]
     NotUsdc {
-        /// The address.
+        /// The address that was taken for the token's.
         token: EvmAddress,
     },
     /// Too little in the account.
@@ -57,7 +57,7 @@ pub enum PayError {
         payer.to_checksum(), has.to_usdc_decimal(), needs.to_usdc_decimal()
     )]
     TooPoor {
-        /// The account.
+        /// The account that was to pay.
         payer: EvmAddress,
         /// What it has.
         has: MicroUsdc,
@@ -76,13 +76,13 @@ pub enum PayError {
          Make sure that the other one did not pay, then delete the kept transfer and pay again"
     )]
     Replaced {
-        /// The transaction.
+        /// Hash of the transaction.
         tx_hash: TxHash,
     },
     /// The token takes no EIP-3009 authorizations, or not the standard ones.
     #[error("the token at {} takes no EIP-3009 authorizations: {why}", token.to_checksum())]
     NoAuthorizations {
-        /// The token.
+        /// Address of the token.
         token: EvmAddress,
         /// How that is known.
         why: &'static str,
@@ -93,7 +93,7 @@ pub enum PayError {
          more; if nothing else paid, make a plain transfer"
     )]
     Cancelled {
-        /// Its nonce.
+        /// The nonce whose authorization was cancelled.
         nonce: Digest,
     },
     /// The token says that the nonce is used up, and no log says how.
@@ -103,7 +103,7 @@ pub enum PayError {
          explorer"
     )]
     SpentUnseen {
-        /// The nonce.
+        /// The nonce of the authorization.
         nonce: Digest,
         /// How far back was looked.
         searched_blocks: u64,

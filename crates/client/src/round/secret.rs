@@ -16,7 +16,7 @@ const SALT_BYTES: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Secret {
-    /// The round.
+    /// Id of the round: the envelope id of its proposal.
     pub round: RoundId,
     /// What is said.
     pub ballot: Ballot,

@@ -12,7 +12,7 @@ use crate::merkle::Frontier;
 /// A leaf's hash, and what its last members say of its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Linked {
-    /// Record hash.
+    /// Hash of the record.
     pub hash: Hash,
     /// Place in the log, from 0.
     pub position: u64,

@@ -68,7 +68,7 @@ pub enum Cause {
     /// Not the next record of its stream.
     #[error("stream {stream} jumps: sequence {expected_seq} was due, found {found_seq}")]
     StreamGap {
-        /// The stream.
+        /// Name of the stream.
         stream: String,
         /// Place in the stream that was due.
         expected_seq: u64,

@@ -46,7 +46,7 @@ impl CoseReceipt {
         message.tbs_detached_data(root.as_bytes(), &[])
     }
 
-    /// The bytes.
+    /// The CBOR bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let proofs = Value::Array(vec![Value::Bytes(self.encoded_proof())]);

@@ -44,7 +44,7 @@ impl CoseStatement {
         message.tbs_data(&[])
     }
 
-    /// The bytes.
+    /// The CBOR bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let receipts = Value::Array(vec![Value::Bytes(self.receipt.to_bytes())]);

@@ -79,7 +79,7 @@ impl<const TYPE: u8> VerifierKey<TYPE> {
         })
     }
 
-    /// The name.
+    /// The name that the key signs under.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -124,7 +124,7 @@ pub(super) fn is_name(name: &str) -> bool {
 /// Why a text is not a verifier key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum VkeyError {
-    /// Another form.
+    /// The text is not a name, a key id and a key, joined by `+`.
     #[error(
         "a verifier key is: name, plus sign, 8 lower-case hex digits of key id, plus sign, base64 \
          of type and key"
@@ -136,7 +136,7 @@ pub enum VkeyError {
     /// A key for other signatures.
     #[error("a key of type {found:#04x}, but type {expected:#04x} is needed here")]
     Type {
-        /// Its type.
+        /// The type byte that was found.
         found: u8,
         /// The type that can be used.
         expected: u8,

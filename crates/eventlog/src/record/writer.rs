@@ -167,7 +167,6 @@ impl Refused {
         }
     }
 
-    /// RFC 6901.
     fn inside_member(mut self, name: &str) -> Refused {
         self.way.push(name.replace('~', "~0").replace('/', "~1"));
         self
@@ -371,7 +370,6 @@ enum Order {
     Due,
     /// The same of all but the first, whose key is plain: the name of a variant comes first.
     DueButFirst,
-    /// Nothing.
     Unknown,
 }
 

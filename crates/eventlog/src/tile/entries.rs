@@ -70,7 +70,7 @@ pub enum BundleError {
     /// Bytes behind the last entry.
     #[error("{bytes} bytes are left behind the tile's last entry: fetch the tile of that width")]
     Excess {
-        /// How many.
+        /// How many bytes there are.
         bytes: usize,
     },
 }

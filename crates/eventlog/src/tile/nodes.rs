@@ -51,7 +51,7 @@ impl HashTile {
         hashes.concat()
     }
 
-    /// Its level.
+    /// Level of the tile in the tree, 0 at the leaves.
     #[must_use]
     pub const fn level(&self) -> u8 {
         self.level
@@ -63,7 +63,7 @@ impl HashTile {
         self.index
     }
 
-    /// Its name.
+    /// Path of the tile below the log's root, as c2sp.org/tlog-tiles writes it.
     #[must_use]
     pub fn tile(&self) -> Tile {
         Tile {

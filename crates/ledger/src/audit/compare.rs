@@ -33,7 +33,6 @@ const PAGE: usize = 1_000;
 /// Positions by stream, which are due.
 struct Positions<'a> {
     rows: &'a Rows,
-    /// Of interactions.
     lists: Lists,
     /// Of all others, until they were taken.
     others: HashMap<Box<str>, Vec<u64>, RandomState>,

@@ -27,7 +27,7 @@ pub enum Drawing {
 pub struct RecordedDraw {
     /// The record that ends it.
     pub place: ChainPlace,
-    /// The chain.
+    /// EIP-155 id of the chain.
     pub chain_id: ChainId,
     /// When the cycle was closed.
     pub closed_at: TimestampMs,

@@ -15,7 +15,7 @@ use x811_protocol::stream::Stream;
 /// A record as a source has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The leaf.
+    /// The leaf that the entry holds.
     pub leaf: Leaf,
     /// The body, if it is there.
     pub body: Option<Arc<[u8]>>,

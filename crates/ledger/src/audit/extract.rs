@@ -56,9 +56,9 @@ impl ExtractReport {
 /// One stream of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StreamReport {
-    /// Its name.
+    /// Name of the stream.
     pub stream: String,
-    /// Its records.
+    /// How many records the stream has.
     pub records: u64,
     /// Whether the ledger's checkpoint key signed that it ends there.
     pub is_closed: bool,

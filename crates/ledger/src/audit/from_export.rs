@@ -309,7 +309,7 @@ impl ExportAudit {
         }
     }
 
-    /// The outcome.
+    /// Ends the audit: its report.
     pub fn finish(mut self) -> Report {
         let noted = self.trailer.map(|(_, trailer)| trailer.head);
         let is_whole = self

@@ -33,7 +33,7 @@ pub struct Payment {
     pub interaction: InteractionId,
     /// The name of the network that it was paid on.
     pub network: Arc<str>,
-    /// The transaction.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
     /// What of it was claimed for the interaction, in micro-USDC as decimal text.
     #[serde(serialize_with = "as_text")]

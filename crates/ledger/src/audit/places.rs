@@ -17,7 +17,6 @@ pub(super) struct Places {
     blocks: BTreeMap<u64, Box<[RowPlace; BLOCK as usize]>>,
 }
 
-/// Of one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RowPlace {
     /// There is a record.

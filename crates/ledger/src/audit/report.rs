@@ -82,11 +82,11 @@ pub struct TransferCounts {
 /// A record that erased bodies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Erasure {
-    /// Its position.
+    /// Position of the record that erased.
     pub position: u64,
     /// Who ordered it.
     pub operator: String,
-    /// Why.
+    /// The code that says why it was erased.
     pub reason_code: String,
     /// Records whose facts are asserted only since then.
     pub positions: Vec<u64>,
@@ -114,7 +114,7 @@ pub struct ReadModelCheck {
     pub lag_records: u64,
     /// Interactions compared in every field.
     pub interactions: u64,
-    /// Deliveries compared.
+    /// How many rows of deliveries were compared.
     pub deliveries: u64,
     /// Subjects of other machines compared.
     #[serde(skip_serializing_if = "is_zero")]

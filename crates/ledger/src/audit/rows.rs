@@ -389,7 +389,6 @@ impl Rows {
         self.interactions.number(&id)
     }
 
-    /// All interactions.
     pub(super) fn ids(&self) -> impl Iterator<Item = (Number, InteractionId)> {
         let interactions = self.interactions.iter();
         interactions.map(|(number, interaction)| (number, interaction.id))

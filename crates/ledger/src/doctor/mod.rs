@@ -32,11 +32,11 @@ const MAX_FINDINGS: usize = 1_000;
 pub struct Finding {
     /// What is wrong: `log`, `tree`, `bodies`, `envelope_ids`, `idempotency` or `claims`.
     pub part: &'static str,
-    /// How.
+    /// What is wrong, in words.
     pub sentence: String,
 }
 
-/// Findings, bounded.
+/// The findings of an examination, up to a number of them.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// The first ones.
@@ -58,7 +58,7 @@ impl Findings {
 /// What an examination found.
 #[derive(Debug)]
 pub struct Examined {
-    /// Records replayed.
+    /// How many records were replayed.
     pub size: u64,
     /// What is wrong.
     pub findings: Findings,

@@ -9,7 +9,7 @@ const PAGE: usize = 1_024;
 /// The records that can be read and follow each other, from the first on.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Readable {
-    /// How many.
+    /// How many records were read.
     pub records: u64,
     /// Hash of the last of them.
     pub head: x811_eventlog::Hash,

@@ -33,7 +33,7 @@ pub enum BundleError {
         subject.kind(), subject.public_id()
     )]
     NoSubject {
-        /// Which.
+        /// The subject that it is about.
         subject: Subject,
         /// Records that the checkpoint covers.
         size: u64,
@@ -55,7 +55,7 @@ pub enum BundleError {
     /// A record is not what it has to be.
     #[error("the record at position {position} is missing or no {expected}: audit the ledger")]
     Damaged {
-        /// Its place.
+        /// Position of the record.
         position: u64,
         /// What it has to be.
         expected: &'static str,
@@ -89,10 +89,10 @@ pub enum BundleError {
         "the rows for readers end {stream} before the log does: rebuild them, x811 doctor --repair"
     )]
     Cut {
-        /// Its name.
+        /// Name of the stream.
         stream: String,
     },
-    /// Not provable.
+    /// A proof could not be made from the log.
     #[error(transparent)]
     Proof(#[from] ProofError),
     /// The store cannot be read.

@@ -21,7 +21,7 @@ pub const MAX_LINE_BYTES: usize = 16 << 20;
 pub enum Item {
     /// The first line.
     Header(Box<Header>),
-    /// A record.
+    /// A line that holds a record.
     Record(RecordLine),
     /// A signed checkpoint.
     Checkpoint(CheckpointLine),
@@ -218,11 +218,9 @@ enum ReaderPlace {
 enum Letters {
     /// `r` and `b`.
     Version1,
-    /// And `c`.
     Log,
     /// And `p` and `e`.
     Bundle,
-    /// And `k`.
     BundleWithKeys,
     /// All of them: the header cannot be read.
     Unknown,

@@ -14,7 +14,6 @@ use x811_protocol::id::EnvelopeId;
 #[derive(Debug, Serialize)]
 struct Detail<'a> {
     capabilities: &'a [OfferedCapability],
-    /// The advert.
     envelope_id: EnvelopeId,
     payload_hash: Digest,
     protocol: &'a VersionRange,

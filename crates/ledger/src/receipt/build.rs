@@ -58,7 +58,7 @@ pub enum ReceiptError {
     /// A record or a message that must be kept is gone.
     #[error("the {what} that the payment rests on is missing: audit the ledger")]
     Missing {
-        /// Which.
+        /// What the log lacks.
         what: &'static str,
     },
     /// A record is not the one that was appended.
@@ -73,7 +73,7 @@ pub enum ReceiptError {
     /// A body is not the one that was signed.
     #[error(transparent)]
     Body(#[from] DamagedBody),
-    /// Not provable.
+    /// A proof could not be made from the log.
     #[error(transparent)]
     Proof(#[from] ProofError),
     /// The store cannot be read.
@@ -84,7 +84,7 @@ pub enum ReceiptError {
 /// Who issues receipts.
 #[derive(Debug, Clone, Copy)]
 pub struct Issuer<'a> {
-    /// The ledger.
+    /// DID of the ledger.
     pub ledger: Did,
     /// Its keys, and which there were before.
     pub keyring: &'a Keyring,

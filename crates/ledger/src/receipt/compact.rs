@@ -57,7 +57,7 @@ impl CompactReceipt {
         bytes.first() == Some(&FIRST_BYTE)
     }
 
-    /// The file.
+    /// The bytes of the file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.statement.to_bytes()

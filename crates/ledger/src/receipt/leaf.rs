@@ -30,7 +30,7 @@ pub struct LeafPlace {
 }
 
 impl LeafPlace {
-    /// Of `record`.
+    /// What it is for `record`.
     pub fn of(record: &Record) -> LeafPlace {
         LeafPlace {
             position: record.position(),
@@ -56,13 +56,13 @@ impl LeafPlace {
 pub struct Leaf {
     /// As it stands in the record.
     pub event: Value,
-    /// Where.
+    /// Where in the log the leaf stands.
     #[serde(flatten)]
     pub place: LeafPlace,
 }
 
 impl Leaf {
-    /// Of `record`.
+    /// What it is for `record`.
     pub fn of(record: &Record) -> Leaf {
         Leaf {
             event: record.event(),
@@ -82,7 +82,7 @@ impl Leaf {
 /// The record at position 0: its place is known too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
-    /// `ledger_opened`.
+    /// The event `ledger_opened`, as it was recorded.
     pub event: Value,
     /// The ledger's clock when it was opened.
     pub recorded_at_ms: u64,

@@ -171,7 +171,7 @@ impl Receipt {
         of_its_rules && (self.end.is_some(), self.keys.is_some()) == (has, has)
     }
 
-    /// The file.
+    /// The bytes of the file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = to_canonical(self);
@@ -300,7 +300,7 @@ pub enum NotAReceipt {
     /// No line end at the end.
     #[error("the file does not end with a line end: it was cut off")]
     NoLineEnd,
-    /// No JSON.
+    /// The file is no JSON.
     #[error("the file is no JSON: {0}")]
     Json(String),
     /// Of another version, or something else.

@@ -31,7 +31,7 @@ struct Members {
 /// Why a file is none that refreshes a paper.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotARefresh {
-    /// No JSON.
+    /// The file is no JSON.
     #[error("the file is no JSON: {0}")]
     Json(String),
     /// Of another version.

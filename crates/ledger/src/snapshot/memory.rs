@@ -25,7 +25,7 @@ pub struct MemorySnapshots {
 }
 
 impl MemorySnapshots {
-    /// None yet.
+    /// A place without snapshots.
     pub fn new() -> MemorySnapshots {
         MemorySnapshots::default()
     }

@@ -20,7 +20,7 @@ pub enum Rejection {
         /// Meaning of the state in them.
         schema: u32,
     },
-    /// Another ledger's.
+    /// The snapshot is of another ledger.
     #[error("it is a snapshot of the ledger {0}")]
     OtherLedger(Did),
     /// Changed, or planted by somebody without this ledger's keys.

@@ -30,9 +30,9 @@ use x811_protocol::time::TimestampMs;
 /// Which subjects a record changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Touched {
-    /// None.
+    /// The record changed no subject.
     Nothing,
-    /// This one.
+    /// The record changed this subject.
     Subject(Subject),
     /// The clocks of every live one.
     EveryClock,

@@ -134,12 +134,7 @@ pub(crate) enum ContentError {
     NoParameters(Subject),
     /// The tree is not as long as the log.
     #[error("the tree has {tree} leaves, the log {log} records")]
-    TreeSize {
-        /// Leaves.
-        tree: u64,
-        /// Records.
-        log: u64,
-    },
+    TreeSize { tree: u64, log: u64 },
 }
 
 impl World {

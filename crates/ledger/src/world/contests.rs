@@ -311,7 +311,6 @@ pub(super) type Listed = OrdSet<RoundId>;
 pub(crate) struct StoredFailed {
     /// Which, and who was missing.
     pub(crate) failed: Failed,
-    /// Whose.
     pub(crate) proposer: Did,
     /// By what later rounds are related to it, in order.
     pub(crate) relations: Vec<Relation>,

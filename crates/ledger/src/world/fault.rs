@@ -40,7 +40,7 @@ pub enum Fault {
     UnknownRules {
         /// Place in the log.
         position: u64,
-        /// Their number.
+        /// Number of the decision rules.
         rules_version: u64,
     },
     /// The record itself cannot be made.

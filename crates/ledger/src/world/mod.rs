@@ -71,7 +71,7 @@ const NONCES_HELD_MS: u64 = 15 * 60_000;
 pub enum FirstAnswer {
     /// Accepted, or answered from, the record at this position.
     Record(u64),
-    /// Refused.
+    /// The message was refused, with this answer.
     Refused(Code),
 }
 
@@ -79,7 +79,7 @@ pub enum FirstAnswer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Live<S = State> {
-    /// Its state.
+    /// State as of its last record.
     pub state: S,
     /// Next place in its stream.
     pub next_seq: u64,
@@ -227,7 +227,6 @@ pub struct World {
     deadlines: OrdSet<(TimestampMs, Subject)>,
     /// Where the records stand that an effect may follow from.
     causes: Causes,
-    /// By network.
     watches: OrdMap<String, Watches>,
     owed: OrdMap<(u64, Did), OwedNotice>,
     nonces: Spent,
@@ -422,7 +421,6 @@ impl World {
         &self.subjects.rounds
     }
 
-    /// Open sessions.
     pub(crate) fn sessions(&self) -> &Machines<Session> {
         &self.subjects.sessions
     }
@@ -438,12 +436,10 @@ impl World {
             .is_some_and(|live| live.state.is_excluded(now))
     }
 
-    /// Active agreements.
     pub(crate) fn agreements(&self) -> &Machines<Agreement> {
         &self.subjects.agreements
     }
 
-    /// Live negotiations.
     pub(crate) fn contracts(&self) -> &Machines<Contract> {
         &self.subjects.contracts
     }
@@ -610,7 +606,7 @@ impl World {
 pub struct Sizes {
     /// Registered DIDs, the ledger's own included.
     pub agents: usize,
-    /// Live interactions.
+    /// How many interactions are held in memory.
     pub interactions: usize,
     /// Interactions that are over and whose transactions are still watched.
     pub aftermath: usize,
@@ -632,7 +628,7 @@ pub struct Sizes {
     pub watched: usize,
     /// Notices not issued yet.
     pub notices_owed: usize,
-    /// Nonces held.
+    /// How many nonces are held in memory.
     pub nonces: usize,
     /// Envelope ids held.
     pub envelope_ids: usize,

@@ -52,14 +52,14 @@ impl Default for Roots {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum StateOf<'a> {
-    /// `ledger`.
     Ledger {
         /// Position of the parameters in force.
         parameters: Option<u64>,
         rules_version: u64,
     },
-    /// `network:<name>`.
-    Network { blind_since_ms: Option<TimestampMs> },
+    Network {
+        blind_since_ms: Option<TimestampMs>,
+    },
     /// `agent:<did>` and `mail:<did>`.
     Agent(&'a Agent),
     /// The same from rules 2 on.
@@ -68,19 +68,12 @@ enum StateOf<'a> {
         agent: &'a Agent,
         trust: TrustCounters,
     },
-    /// `interaction:<id>`.
     Interaction(&'a State),
-    /// `contract:<id>`.
     Contract(&'a contract::State),
-    /// `descriptor:<did>`.
     Descriptor(&'a descriptor::State),
-    /// `session:<id>`.
     Session(&'a session::State),
-    /// `agreement:<id>`.
     Agreement(&'a agreement::State),
-    /// `conduct:<did>`.
     Conduct(&'a conduct::State),
-    /// `round:<id>`.
     Round(&'a round::State),
     /// The same from version 2 of rounds on.
     HashedRound(Box<round::HashedRound<'a>>),

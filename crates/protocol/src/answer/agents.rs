@@ -16,7 +16,7 @@ use serde_with::skip_serializing_none;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = AgentAnswer))]
 pub struct Agent {
-    /// Its DID.
+    /// DID of the agent.
     pub did: Did,
     /// Whether it may act.
     pub status: AgentStatus,
@@ -42,7 +42,7 @@ pub struct Agent {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum AgentStatus {
-    /// It may.
+    /// It may send messages.
     Active,
     /// It asked to be left out for a while.
     Deactivated,
@@ -68,7 +68,7 @@ impl AgentStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RegisteredWallet))]
 pub struct BoundWallet {
-    /// The account.
+    /// Address of the account.
     #[serde(with = "checksummed")]
     pub address: EvmAddress,
     /// What kind of account it is.
@@ -79,7 +79,7 @@ pub struct BoundWallet {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FoundAgent {
-    /// Its DID.
+    /// DID of the agent.
     pub did: Did,
     /// Place of its registration in the log.
     pub position: u64,
@@ -158,7 +158,7 @@ impl TrustShown {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ConductAnswer))]
 pub struct Conduct {
-    /// Whose.
+    /// The agent that it is about.
     pub agent_id: Did,
     /// How many were recorded.
     pub breaches: u64,
@@ -195,6 +195,6 @@ pub struct Lifted {
     pub excluded: u64,
     /// Place of the record that says so.
     pub position: u64,
-    /// Its hash.
+    /// Hash of the record.
     pub record_hash: Digest,
 }

@@ -12,7 +12,7 @@ use serde_with::skip_serializing_none;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LedgerInfo {
-    /// Its DID.
+    /// DID of the agent.
     pub did: Did,
     /// Names the log.
     pub log_id: String,
@@ -154,7 +154,7 @@ pub struct FollowerSight {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StandbyAnswer))]
 pub struct StandbySight {
-    /// Its `application_name`.
+    /// The `application_name` of the standby's connection.
     pub name: String,
     /// `streaming` when all is well; `null` where the ledger may not see it.
     #[cfg_attr(feature = "openapi", schema(required))]
@@ -181,7 +181,7 @@ pub struct LogCheck {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NetworkSight {
-    /// The network.
+    /// Name of the network.
     pub name: String,
     /// `fresh`, `stale`, `blind` or `unknown`.
     pub sight: String,

@@ -64,7 +64,7 @@ pub struct InteractionView {
     pub initiator: Did,
     /// Worker and payee.
     pub provider: Did,
-    /// Its state.
+    /// State as of its last record.
     pub state: StateName,
     /// What has to be paid, in micro-USDC; absent before an OFFER.
     pub total: Option<MicroUsdc>,
@@ -99,7 +99,7 @@ pub struct Erased {
     pub agreement_id: Option<AgreementId>,
     /// Place of the record that says so.
     pub position: u64,
-    /// Its hash.
+    /// Hash of the record.
     pub record_hash: Digest,
     /// Records whose bodies are gone.
     #[cfg_attr(feature = "openapi", schema(max_items = 256))]
@@ -121,7 +121,7 @@ pub struct ListedNegotiation {
     pub status: String,
     /// Who made the offer.
     pub initiator: Did,
-    /// To whom.
+    /// The agent that the offer is made to.
     pub responder: Did,
     /// Who proposed the last terms.
     pub author: Did,
@@ -173,7 +173,7 @@ pub struct SessionView {
     pub capability: String,
     /// The version that both use.
     pub version: Version,
-    /// Who asked.
+    /// The agent that asked.
     pub initiator: Did,
     /// Who was asked.
     pub target: Did,
@@ -257,7 +257,7 @@ pub struct AgreementView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct InForce {
-    /// Which.
+    /// Number of the revision, from 1.
     pub revision: u64,
     /// Position of the record that put it in force.
     pub from_position: u64,

@@ -59,7 +59,7 @@ pub struct State {
     pub consumer: Did,
     /// From this moment on it is in force no longer. Signed, so downtime never moves it.
     pub ends_at: TimestampMs,
-    /// The agreement.
+    /// Id of the agreement: that of the session that made its first revision.
     pub id: AgreementId,
     /// What use is held to.
     pub limits: UsageLimits,

@@ -35,13 +35,13 @@ pub enum NotTaken {
          description and title are"
     )]
     Keyword {
-        /// Which.
+        /// The keyword of JSON Schema.
         keyword: String,
     },
     /// A keyword's value has another form.
     #[error("{keyword} must be {expected}")]
     Form {
-        /// Which keyword.
+        /// The keyword of JSON Schema.
         keyword: &'static str,
         /// What it must be.
         expected: &'static str,
@@ -52,10 +52,10 @@ pub enum NotTaken {
     /// Schemas in schemas in schemas.
     #[error("schemas lie more than {MAX_DEPTH} deep in each other")]
     TooDeep,
-    /// Too long.
+    /// The text is longer than a schema may be.
     #[error("it has {bytes} bytes in its RFC 8785 form; at most {MAX_BYTES} are taken")]
     TooLong {
-        /// How many.
+        /// How many bytes there are.
         bytes: usize,
     },
 }

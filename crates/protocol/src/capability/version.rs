@@ -64,9 +64,9 @@ fn number(text: &str) -> Option<u32> {
 pub struct VersionRange {
     /// Supported, but to be used no longer.
     pub deprecated: Vec<Version>,
-    /// The highest.
+    /// The highest version that is supported.
     pub max: Version,
-    /// The lowest.
+    /// The lowest version that is supported.
     pub min: Version,
 }
 
@@ -108,7 +108,7 @@ impl VersionRange {
 pub struct Common {
     /// Whether one of them deprecates it, or both: it works, and they are told.
     pub is_deprecated: bool,
-    /// Which.
+    /// The version that both sides support.
     pub version: Version,
 }
 

@@ -32,7 +32,7 @@ named! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opening {
-    /// The negotiation.
+    /// Id of the negotiation: the envelope id of its first offer.
     pub id: ContractId,
     /// Who spoke first.
     pub initiator: Did,
@@ -42,9 +42,9 @@ pub struct Opening {
     /// [`State::with_parameters`].
     #[serde(skip, default = "not_restored")]
     pub parameters: Arc<Parameters>,
-    /// The offer.
+    /// The record of the offer.
     pub record: RecordRef,
-    /// Who answered.
+    /// The agent that the offer was made to.
     pub responder: Did,
 }
 
@@ -86,7 +86,7 @@ pub enum Engagement {
     },
     /// Its REQUEST opened this interaction.
     Engaged {
-        /// Which.
+        /// The interaction that engaged it.
         interaction: InteractionId,
     },
     /// No REQUEST came in time.
@@ -111,7 +111,7 @@ pub enum State {
     Pending {
         /// From the offer.
         opening: Opening,
-        /// The terms.
+        /// The step whose terms are on the table.
         step: Step,
     },
     /// Other terms were offered.
@@ -121,9 +121,9 @@ pub enum State {
         /// The last terms.
         step: Step,
     },
-    /// Agreed.
+    /// Both parties agreed, and the provider's REQUEST is awaited.
     Accepted {
-        /// The accept.
+        /// The record of the accept.
         acceptance: RecordRef,
         /// What becomes of it.
         engagement: Engagement,
@@ -139,7 +139,7 @@ pub enum State {
 }
 
 impl State {
-    /// Its name.
+    /// The name of the state, as AE-9 and the machines' pages write it.
     pub const fn name(&self) -> StateName {
         match self {
             State::Pending { .. } => StateName::Pending,

@@ -29,7 +29,7 @@ pub struct AcceptedHeader {
     /// From when on the sender wanted it discarded; left out when absent, never `null`.
     #[serde(default, deserialize_with = "never_null")]
     pub expires_ms: Option<TimestampMs>,
-    /// The sender.
+    /// DID of the sender.
     pub from: Did,
     /// Id of the envelope.
     pub id: EnvelopeId,
@@ -39,11 +39,11 @@ pub struct AcceptedHeader {
     pub nonce_tag: Digest,
     /// What that key signs.
     pub profile: Profile,
-    /// The signature.
+    /// Signature over the canonical form, by the sender's key.
     pub signature: Signature,
     /// Bytes of the body.
     pub size: u64,
-    /// The recipient.
+    /// DID of the recipient.
     pub to: Did,
     /// What the payload is.
     #[serde(rename = "type")]

@@ -43,9 +43,9 @@ pub struct Header {
     pub version: String,
     /// What the payload is.
     pub message_type: MessageType,
-    /// The sender.
+    /// DID of the sender.
     pub from: Did,
-    /// The recipient.
+    /// DID of the recipient.
     pub to: Did,
     /// When the sender made the envelope, floored to milliseconds.
     pub created_ms: TimestampMs,

@@ -53,7 +53,7 @@ pub(super) fn signed_by_one_of(
 /// An envelope, and the key of its sender that is to have signed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unverified {
-    /// The envelope.
+    /// The envelope as it was parsed; its signature is not checked.
     pub parsed: ParsedEnvelope,
     /// The sender's key.
     pub key: AgentKey,
@@ -113,7 +113,7 @@ impl VerifiedEnvelope {
         &self.0.parsed.header
     }
 
-    /// The payload.
+    /// The payload of the message.
     pub fn payload(&self) -> &Map<String, Value> {
         &self.0.parsed.payload
     }
@@ -128,7 +128,7 @@ impl VerifiedEnvelope {
         self.0.parsed.digest
     }
 
-    /// The signature.
+    /// Signature over the canonical form, by the sender's key.
     pub fn signature(&self) -> Signature {
         self.0.parsed.signature
     }

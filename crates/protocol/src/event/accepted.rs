@@ -67,7 +67,7 @@ pub struct Derived {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsedAgreement {
-    /// Which.
+    /// Id of the agreement.
     pub id: AgreementId,
     /// The revision in force.
     pub revision: u64,
@@ -87,7 +87,7 @@ pub struct EngagedContract {
     /// What the OFFER's deliverables must hash to, if they were agreed on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliverables_hash: Option<Digest>,
-    /// The contract.
+    /// Id of the contract: the envelope id of its first offer.
     pub id: ContractId,
     /// SHA-256 of the agreed terms' RFC 8785 form.
     pub terms_hash: Digest,

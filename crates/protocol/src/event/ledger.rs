@@ -52,7 +52,7 @@ pub struct LedgerOpened {
     pub origin: String,
     /// The three server keys.
     pub keys: LedgerKeys,
-    /// Record format.
+    /// Version of the record format.
     pub format: u64,
     /// Decision rules in force.
     pub rules_version: u64,
@@ -80,11 +80,11 @@ pub struct Continues {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerKeys {
-    /// Signs checkpoints.
+    /// The key that signs checkpoints.
     pub checkpoint: PublicKey,
-    /// Signs notices.
+    /// The key that signs the ledger's notices.
     pub envelope: PublicKey,
-    /// Signs receipts.
+    /// The key that signs receipts.
     pub receipt: PublicKey,
 }
 
@@ -111,7 +111,7 @@ impl LedgerKeys {
     }
 }
 
-/// `rules_changed`.
+/// From here on other decision rules are in force (`rules_changed`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RulesChanged {
@@ -144,11 +144,11 @@ named! {
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum LedgerRole {
-        /// Signs notices.
+        /// The key that signs the ledger's notices.
         Envelope = "envelope",
-        /// Signs checkpoints.
+        /// The key that signs checkpoints.
         Checkpoint = "checkpoint",
-        /// Signs receipts.
+        /// The key that signs receipts.
         Receipt = "receipt",
     }
 }
@@ -173,7 +173,7 @@ impl FromStr for LedgerRole {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerKeyRotated {
-    /// Which key.
+    /// What the key signs.
     pub role: LedgerRole,
     /// The key that ends.
     pub old_key: PublicKey,
@@ -228,7 +228,7 @@ pub struct LedgerResumed {
     pub gap_ms: u64,
 }
 
-/// `bodies_erased`.
+/// Bodies of messages were erased (`bodies_erased`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BodiesErased {
@@ -261,7 +261,7 @@ pub struct ExclusionLifted {
 pub struct StateRoot {
     /// The record it covers up to.
     pub position: u64,
-    /// Running root.
+    /// The running root over states as of this record.
     pub root: Digest,
     /// Version of the state's form.
     pub schema: u64,

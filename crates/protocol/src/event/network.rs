@@ -15,7 +15,7 @@ event_group! {
     }
 }
 
-/// `network_blind`.
+/// The network cannot be seen, and settlement clocks stand still (`network_blind`).
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,7 +29,7 @@ pub struct NetworkBlind {
     pub silent: Option<Vec<String>>,
 }
 
-/// `network_sighted`.
+/// The network is seen again (`network_sighted`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkSighted {

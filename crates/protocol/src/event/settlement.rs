@@ -66,7 +66,7 @@ impl Looked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// Which transaction.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
     /// How it stands.
     pub status: FindingStatus,
@@ -79,13 +79,13 @@ pub struct Finding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingStatus {
-    /// No receipt.
+    /// No endpoint has a receipt of the transaction.
     NotFound,
     /// In a block, not yet deep enough.
     Seen,
     /// Deep enough, but what has been declared so far does not cover the total.
     Insufficient,
-    /// Refuted earlier.
+    /// A record before this one refuted it.
     Refuted,
 }
 
@@ -93,13 +93,13 @@ pub enum FindingStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seen {
-    /// Its block.
+    /// The block that it is in.
     pub block: Block,
     /// Transfers from the payer to payee or treasury above zero, none of them under an EIP-3009
     /// authorization for something else; at most 64.
     #[serde(deserialize_with = "plain_transfers")]
     pub transfers: Vec<Transfer>,
-    /// Which transaction.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
 }
 
@@ -118,7 +118,7 @@ fn plain_transfers<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<Transfer>
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransactionNamed {
-    /// Which transaction.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
 }
 
@@ -145,7 +145,7 @@ pub struct Evidence {
     /// The interaction's own EIP-3009 nonce, where a transfer shown was made under it; under rules 2
     /// each transfer has its own in its place.
     pub authorization_nonce: Option<Digest>,
-    /// Its block.
+    /// The block that it is in.
     pub block: Block,
     /// Blocks, its own included, up to the head that was held.
     pub depth: u64,
@@ -161,16 +161,16 @@ pub struct Evidence {
     pub fork_unknown: bool,
     /// Where the branch of the head recorded at ACCEPT parts from the agreed one; likewise.
     pub forked_at: Option<ForkPoint>,
-    /// How sure.
+    /// How sure the block is: *seen*, *confirmed*, *safe* or *final*.
     pub level: Level,
-    /// Network name.
+    /// Name of the network.
     pub network: String,
     /// All Transfer logs of the token in the transaction.
     pub transfer_count: u64,
     /// Transfers from the payer to payee or treasury above zero, none of them under an EIP-3009
     /// authorization for something else; at most 64.
     pub transfers: Vec<Transfer>,
-    /// Which transaction.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
 }
 
@@ -239,13 +239,13 @@ pub enum RevertReason {
     PayeeBlacklisted,
 }
 
-/// `refuted`.
+/// A declared transaction definitely does not pay (`refuted`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refuted {
-    /// Which transaction.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
-    /// Why.
+    /// Why it does not pay.
     pub cause: RefutedCause,
     /// Why it reverted, by the word of one endpoint: read for people, and nothing rests on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -263,7 +263,7 @@ pub struct Refuted {
 pub struct Claim {
     /// EIP-155 chain id.
     pub chain_id: ChainId,
-    /// Transaction.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
     /// Place among the token's transfers of the transaction.
     pub ordinal: u64,
@@ -273,17 +273,17 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettlementRecords {
-    /// ACCEPT.
+    /// Record hash of the ACCEPT.
     pub accept: Digest,
-    /// OFFER.
+    /// Record hash of the OFFER.
     pub offer: Digest,
     /// Every PAYMENT, in order.
     pub payments: Vec<Digest>,
-    /// REQUEST.
+    /// Record hash of the REQUEST.
     pub request: Digest,
-    /// RESULT.
+    /// Record hash of the RESULT.
     pub result: Digest,
-    /// VERIFY.
+    /// Record hash of the VERIFY that said yes.
     pub verify: Digest,
 }
 
@@ -318,7 +318,7 @@ pub struct Final {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reversed {
-    /// Which transaction.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
     /// Number of this among the provider's receipts.
     pub provider_seq: u64,
@@ -347,6 +347,6 @@ pub struct NoticeIssued {
     pub code: Option<Code>,
     /// The notice's envelope; its body lies beside the log.
     pub envelope: AcceptedHeader,
-    /// To whom.
+    /// The agent that it is sent to.
     pub to: Did,
 }

@@ -93,7 +93,7 @@ impl From<SessionWindow> for LapsedWindow {
     }
 }
 
-/// `lapsed`.
+/// A window passed without the message that it was open for (`lapsed`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lapsed {

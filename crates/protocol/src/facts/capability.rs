@@ -33,7 +33,7 @@ verbs! {
         Response = "response",
         /// The first terms.
         Offer = "offer",
-        /// Other terms.
+        /// Name other terms.
         Counter = "counter",
         /// The last terms are agreed on.
         Accept = "accept",
@@ -65,7 +65,7 @@ words! {
 words! {
     /// Whether a capability can be used now (CC-70).
     Availability, "available, busy, degraded, unavailable" {
-        /// It can.
+        /// The agent takes work.
         Available = "available",
         /// It can, with delay.
         Busy = "busy",

@@ -81,11 +81,11 @@ words! {
 words! {
     /// What a vote says (CC-19).
     Decision, "approve, reject, abstain" {
-        /// For it.
+        /// For the proposal.
         Approve = "approve",
-        /// Against it.
+        /// Against the proposal.
         Reject = "reject",
-        /// Neither.
+        /// Neither for the proposal nor against it.
         Abstain = "abstain",
     }
 }
@@ -103,11 +103,11 @@ words! {
 words! {
     /// What the proposer says of the action's risk (CX-19).
     Risk, "low, medium, high" {
-        /// Low.
+        /// The proposer says that little is at risk.
         Low = "low",
-        /// Medium.
+        /// The proposer says that something is at risk.
         Medium = "medium",
-        /// High.
+        /// The proposer says that much is at risk.
         High = "high",
     }
 }

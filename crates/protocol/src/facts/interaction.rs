@@ -154,7 +154,7 @@ pub struct AcceptFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RejectFacts {
-    /// Why.
+    /// The code that says why.
     pub code: RejectCode,
     /// The OFFER rejected.
     pub offer_id: EnvelopeId,
@@ -310,7 +310,7 @@ words! {
         TrustTooLow = "TRUST_TOO_LOW",
         /// Another rule of the initiator's policy.
         PolicyRejected = "POLICY_REJECTED",
-        /// Anything else.
+        /// Another reason than those named.
         Other = "OTHER",
     }
 }
@@ -326,7 +326,7 @@ words! {
         Timeout = "TIMEOUT",
         /// It is not good enough.
         Quality = "QUALITY",
-        /// Anything else.
+        /// Another reason than those named.
         Other = "OTHER",
     }
 }

@@ -50,21 +50,21 @@ use crate::stream::Subject;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Facts {
-    /// Of `x811/request`.
+    /// Facts of a message `x811/request`.
     Request(RequestFacts),
-    /// Of `x811/offer`.
+    /// Facts of a message `x811/offer`.
     Offer(OfferFacts),
-    /// Of `x811/accept`.
+    /// Facts of a message `x811/accept`.
     Accept(AcceptFacts),
-    /// Of `x811/reject`.
+    /// Facts of a message `x811/reject`.
     Reject(RejectFacts),
-    /// Of `x811/result`.
+    /// Facts of a message `x811/result`.
     Result(ResultFacts),
-    /// Of `x811/verify`.
+    /// Facts of a message `x811/verify`.
     Verify(VerifyFacts),
-    /// Of `x811/payment`.
+    /// Facts of a message `x811/payment`.
     Payment(PaymentFacts),
-    /// Of `x811/error`.
+    /// Facts of a message `x811/error`.
     Error(ErrorFacts),
     /// Of `x811.negotiation/…`, from rules 2 on.
     Negotiation(NegotiationFacts),
@@ -256,7 +256,7 @@ pub enum RefersTo {
     Envelope(EnvelopeId),
     /// The subject of that envelope, where that is known (AX-32).
     EnvelopeIfKnown(EnvelopeId),
-    /// That subject.
+    /// The subject of this id.
     Subject(Subject),
     /// No subject: it is mail.
     Nothing,

@@ -22,11 +22,11 @@ verbs! {
     NegotiationVerb, "negotiation" {
         /// The first terms.
         Offer = "offer",
-        /// Other terms.
+        /// Name other terms.
         Counter = "counter",
         /// The last terms are agreed on.
         Accept = "accept",
-        /// No agreement.
+        /// Refuse the terms, which ends the negotiation.
         Reject = "reject",
         /// The author of the last terms takes them back (XX-2).
         Withdraw = "withdraw",
@@ -50,7 +50,7 @@ words! {
 pub struct Currency(String);
 
 impl Currency {
-    /// The text.
+    /// The currency as it is written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -95,7 +95,7 @@ pub struct TermsFacts {
     pub amount: Option<MicroUsdc>,
     /// What the amount is.
     pub amount_of: AmountOf,
-    /// In what.
+    /// The currency that amounts are in.
     pub currency: Currency,
     /// Execution time, seconds, at least 1, if it was agreed on.
     #[serde(default, deserialize_with = "given_integer")]
@@ -105,7 +105,7 @@ pub struct TermsFacts {
     pub deliverables_hash: Option<Digest>,
     /// Who is paid.
     pub payee: Did,
-    /// Who pays.
+    /// The payer.
     pub payer: Did,
     /// The capability, if it was agreed on; 1 to 128 characters.
     #[serde(default, deserialize_with = "given")]
@@ -189,7 +189,7 @@ pub struct ContractOffer {
     /// The negotiation before, as the sender says; not followed.
     #[serde(default, deserialize_with = "given")]
     pub parent: Option<ContractId>,
-    /// The terms.
+    /// The terms that are proposed.
     pub terms: TermsFacts,
 }
 
@@ -204,11 +204,11 @@ pub struct ContractCounter {
     /// SHA-256 of `message`, if there is one.
     #[serde(default, deserialize_with = "given")]
     pub message_hash: Option<Digest>,
-    /// The negotiation.
+    /// Id of the negotiation: the envelope id of its first offer.
     pub negotiation_id: ContractId,
     /// The step answered: the envelope id of the last terms.
     pub step_id: EnvelopeId,
-    /// The terms.
+    /// The terms that are proposed.
     pub terms: TermsFacts,
 }
 
@@ -216,7 +216,7 @@ pub struct ContractCounter {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContractAccept {
-    /// The negotiation.
+    /// Id of the negotiation: the envelope id of its first offer.
     pub negotiation_id: ContractId,
     /// The step agreed to.
     pub step_id: EnvelopeId,
@@ -232,7 +232,7 @@ pub struct StepRefusal {
     /// SHA-256 of `message`, if there is one.
     #[serde(default, deserialize_with = "given")]
     pub message_hash: Option<Digest>,
-    /// The negotiation.
+    /// Id of the negotiation: the envelope id of its first offer.
     pub negotiation_id: ContractId,
     /// The step that is refused or taken back.
     pub step_id: EnvelopeId,

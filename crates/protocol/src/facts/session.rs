@@ -137,7 +137,7 @@ pub struct SessionResponse {
     /// How long the session lives from here, if the target says so.
     #[serde(default, deserialize_with = "given_integer")]
     pub lifetime_ms: Option<u64>,
-    /// The session.
+    /// Id of the session: the envelope id of its request.
     pub session_id: SessionId,
     /// Whether the target negotiates.
     pub willing: bool,
@@ -147,9 +147,9 @@ pub struct SessionResponse {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionOffer {
-    /// The session.
+    /// Id of the session: the envelope id of its request.
     pub session_id: SessionId,
-    /// The terms.
+    /// The terms that are proposed.
     pub terms: SessionTerms,
 }
 
@@ -157,11 +157,11 @@ pub struct SessionOffer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionCounter {
-    /// The session.
+    /// Id of the session: the envelope id of its request.
     pub session_id: SessionId,
     /// The message with the last terms.
     pub step_id: EnvelopeId,
-    /// The terms.
+    /// The terms that are proposed.
     pub terms: SessionTerms,
 }
 
@@ -169,7 +169,7 @@ pub struct SessionCounter {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionAccept {
-    /// The session.
+    /// Id of the session: the envelope id of its request.
     pub session_id: SessionId,
     /// The message with the last terms.
     pub step_id: EnvelopeId,
@@ -183,7 +183,7 @@ pub struct SessionAccept {
 pub struct SessionReject {
     /// SHA-256 of the rationale, which is never blank.
     pub rationale_hash: Digest,
-    /// The session.
+    /// Id of the session: the envelope id of its request.
     pub session_id: SessionId,
     /// The message with the last terms.
     pub step_id: EnvelopeId,
@@ -193,7 +193,7 @@ pub struct SessionReject {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionClose {
-    /// The session.
+    /// Id of the session: the envelope id of its request.
     pub session_id: SessionId,
 }
 
@@ -217,7 +217,7 @@ pub struct SessionAgree {
     pub provider: Did,
     /// Which revision it becomes.
     pub revision: u64,
-    /// The session.
+    /// Id of the session: the envelope id of its request.
     pub session_id: SessionId,
     /// SHA-256 of the RFC 8785 form of its `terms`.
     pub terms_hash: Digest,
@@ -246,7 +246,7 @@ impl SessionAgree {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgreementRevoke {
-    /// The agreement.
+    /// Id of the agreement: that of the session that made its first revision.
     pub agreement_id: AgreementId,
     /// SHA-256 of the reason, which is never blank.
     pub reason_hash: Digest,

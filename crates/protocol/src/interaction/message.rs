@@ -289,7 +289,6 @@ pub(super) fn offer_deadline(
     }
 }
 
-/// AE-12, AE-91.
 fn guard_accept(
     opening: &Opening,
     offer: &Offer,
@@ -311,7 +310,6 @@ fn guard_accept(
     })
 }
 
-/// AE-13.
 fn guard_reject(
     opening: &Opening,
     offer: &Offer,
@@ -322,7 +320,6 @@ fn guard_reject(
     Ok(Derived::default())
 }
 
-/// AE-14, AX-6.
 fn guard_result(
     deal: &Deal,
     result: &ResultFacts,

@@ -38,7 +38,7 @@ named! {
         Delivered = "delivered",
         /// VERIFY recorded, payment awaited or watched.
         Verified = "verified",
-        /// Payment confirmed.
+        /// The payment is confirmed on the network.
         Completed = "completed",
         /// A window passed before delivery.
         Expired = "expired",
@@ -90,7 +90,7 @@ pub struct Opening {
     pub parameters: Arc<Parameters>,
     /// Worker and payee.
     pub provider: Did,
-    /// The REQUEST.
+    /// The record of the REQUEST.
     pub record: RecordRef,
 }
 
@@ -106,9 +106,9 @@ pub struct Offer {
     pub price: MicroUsdc,
     /// For the treasury.
     pub protocol_fee: MicroUsdc,
-    /// The OFFER.
+    /// The record of the OFFER.
     pub record: RecordRef,
-    /// Both.
+    /// Price and protocol fee together.
     pub total: MicroUsdc,
 }
 
@@ -137,7 +137,7 @@ pub struct Acceptance {
     pub at: TimestampMs,
     /// Last known heads then: a payment must be younger.
     pub heads: Vec<NetworkHead>,
-    /// The ACCEPT.
+    /// The record of the ACCEPT.
     pub record: RecordRef,
 }
 
@@ -145,7 +145,7 @@ pub struct Acceptance {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
-    /// The RESULT.
+    /// The record of the RESULT.
     pub record: RecordRef,
     /// Hash that the VERIFY must repeat.
     pub result_hash: Digest,
@@ -204,7 +204,7 @@ pub type PaymentRecord = RecordRef;
 pub enum Schedule {
     /// Inside the confirmation window.
     Confirmation {
-        /// Its end.
+        /// When the confirmation window ends.
         deadline: TimestampMs,
     },
     /// Waiting for a fresh head at or after `due`.
@@ -232,7 +232,7 @@ pub struct Settlement {
     pub paused_since: Option<TimestampMs>,
     /// Every PAYMENT, in order.
     pub payments: Vec<PaymentRecord>,
-    /// The schedule.
+    /// Where the schedule of looks stands.
     pub schedule: Schedule,
     /// When the first PAYMENT was recorded (T0).
     pub started_at: TimestampMs,
@@ -247,7 +247,7 @@ pub enum Stage {
         /// End of the payment window.
         deadline: TimestampMs,
     },
-    /// PAYMENT recorded.
+    /// A PAYMENT is recorded, and the network is watched for it.
     Watching(Settlement),
 }
 
@@ -287,14 +287,14 @@ pub struct Closing {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum State {
-    /// REQUEST recorded.
+    /// The REQUEST is recorded, and the OFFER awaited.
     Pending {
         /// End of the OFFER window.
         deadline: TimestampMs,
         /// From the REQUEST.
         opening: Opening,
     },
-    /// OFFER recorded.
+    /// The OFFER is recorded, and an ACCEPT or REJECT awaited.
     Offered {
         /// When it ends.
         deadline: OfferDeadline,
@@ -303,14 +303,14 @@ pub enum State {
         /// From the REQUEST.
         opening: Opening,
     },
-    /// ACCEPT recorded.
+    /// The ACCEPT is recorded, and the RESULT awaited.
     Accepted {
         /// End of the RESULT window.
         deadline: TimestampMs,
         /// What was agreed.
         deal: Arc<Deal>,
     },
-    /// RESULT recorded.
+    /// The RESULT is recorded, and the VERIFY awaited.
     Delivered {
         /// End of the VERIFY window.
         deadline: TimestampMs,
@@ -325,12 +325,12 @@ pub enum State {
         deal: Arc<Deal>,
         /// What was delivered.
         delivery: Delivery,
-        /// The payment.
+        /// How far the payment is.
         settlement: Stage,
-        /// The VERIFY.
+        /// The record of the VERIFY.
         verification: RecordRef,
     },
-    /// Paid.
+    /// The payment is confirmed, and the interaction over.
     Completed {
         /// What is still watched; absent once there is nothing more to see.
         aftermath: Option<Aftermath>,
@@ -347,12 +347,12 @@ pub enum State {
     Rejected(Closing),
     /// The result or the payment is in dispute.
     Disputed(Dispute),
-    /// Nobody verified.
+    /// The initiator did not verify in time.
     Failed(Closing),
 }
 
 impl State {
-    /// Its name.
+    /// The name of the state, as AE-9 and the machines' pages write it.
     pub fn name(&self) -> StateName {
         match self {
             State::Pending { .. } => StateName::Pending,

@@ -19,7 +19,7 @@ pub enum Sender {
     Initiator,
     /// Worker and payee.
     Provider,
-    /// Anybody else.
+    /// Somebody who is neither party.
     Stranger,
 }
 
@@ -77,7 +77,7 @@ pub struct Lapse {
     pub code: Code,
 }
 
-/// All windows.
+/// What the end of each of the six windows leads to.
 pub const LAPSES: [Lapse; 6] = {
     use StateName as S;
     #[rustfmt::skip]

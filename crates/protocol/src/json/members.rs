@@ -16,7 +16,6 @@ const ROOM: usize = 12;
 pub(crate) enum Member<'a> {
     /// A string, where it was read if it has no escapes.
     Text(Cow<'a, str>),
-    /// Anything else.
     Other(Value),
 }
 

@@ -59,12 +59,12 @@ pub struct Signed<'a> {
     pub key: &'a PublicKey,
     /// What it is said to be over.
     pub message: &'a [u8],
-    /// The signature.
+    /// Signature over the canonical form, by the sender's key.
     pub signature: &'a Signature,
 }
 
 impl Signed<'_> {
-    /// [`PublicKey::verify`].
+    /// Checks one signature by [`PublicKey::verify`].
     #[must_use]
     pub fn verify(&self) -> bool {
         self.key.verify(self.message, self.signature)

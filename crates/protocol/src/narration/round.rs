@@ -63,7 +63,6 @@ pub(super) fn opened(opened: &RoundOpened) -> String {
     format!("the round is open, led by {}", opened.leader)
 }
 
-/// The outcome.
 pub(super) fn decided(decided: &RoundDecided) -> String {
     let tally = &decided.tally;
     format!(
@@ -106,7 +105,6 @@ pub(super) fn noted(noted: &AnomalyNoted) -> String {
     }
 }
 
-/// What passed.
 pub(super) const fn window(window: RoundWindow) -> &'static str {
     match window {
         RoundWindow::Open => "time to open the round",

@@ -20,9 +20,9 @@ pub enum RoundWindow {
     Open,
     /// Until the timeout: a signed moment, which never moves.
     Votes,
-    /// For reveals.
+    /// For the reveals of sealed votes.
     Reveals,
-    /// For rivals.
+    /// For rival proposals, before a decision is told.
     Hold,
     /// For the block that draws.
     Draw,
@@ -30,14 +30,14 @@ pub enum RoundWindow {
     Signal,
     /// For a retry.
     Resubmission,
-    /// For humans.
+    /// For the decision of a human to whom a round was escalated.
     Human,
-    /// For reports.
+    /// For the reports of those who execute what was decided.
     Execution,
 }
 
 impl RoundWindow {
-    /// All nine.
+    /// All nine windows.
     pub const ALL: [RoundWindow; 9] = [
         RoundWindow::Open,
         RoundWindow::Votes,
@@ -64,7 +64,7 @@ impl RoundWindow {
     }
 }
 
-/// `round_opened`.
+/// A round takes votes (`round_opened`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundOpened {
@@ -72,7 +72,7 @@ pub struct RoundOpened {
     pub cause: u64,
     /// Who leads (CX-21).
     pub leader: Did,
-    /// The attempt.
+    /// Number of the attempt, from 1.
     pub term: u64,
 }
 
@@ -85,11 +85,11 @@ pub struct RoundDecided {
     pub cause: u64,
     /// How it ends.
     pub outcome: Outcome,
-    /// Why so.
+    /// Why it was decided so.
     pub reason: Reason,
     /// Superseded: the hash of the block that drew the one that stays, if one did.
     pub seed: Option<BlockHash>,
-    /// The counts.
+    /// How the votes add up.
     pub tally: Tally,
     /// Which votes were counted.
     pub votes_digest: Digest,
@@ -171,13 +171,13 @@ pub enum EscalationReason {
     Execution,
 }
 
-/// `round_escalated`.
+/// A round is left to humans (`round_escalated`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundEscalated {
     /// Position of the record that it follows from.
     pub cause: u64,
-    /// Why.
+    /// The reason that is given.
     pub reason: EscalationReason,
     /// Of the decision.
     pub votes_digest: Digest,
@@ -209,7 +209,7 @@ pub struct AnomalyNoted {
     pub agents: Vec<Did>,
     /// Position of the record that it follows from.
     pub cause: u64,
-    /// What.
+    /// The kind of the anomaly.
     pub kind: Anomaly,
     /// Positions of the records that show it; at most 128.
     pub records: Vec<u64>,
@@ -221,7 +221,7 @@ pub struct AnomalyNoted {
 pub enum RoundEvent {
     /// Votes are taken from here.
     RoundOpened(RoundOpened),
-    /// The outcome.
+    /// The round is decided, with its tally.
     RoundDecided(RoundDecided),
     /// A retry was proposed.
     Resubmitted(Resubmitted),

@@ -35,7 +35,7 @@ pub fn weights_hash(participants: &[Did], weights: &[u64]) -> Digest {
 pub struct Opened<'a> {
     /// What it says.
     pub decision: Decision,
-    /// The proposal.
+    /// Id of the round: the envelope id of its proposal.
     pub proposal_id: RoundId,
     /// Why; left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]

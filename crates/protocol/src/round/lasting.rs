@@ -28,7 +28,7 @@ pub enum Relation {
 pub struct Failed {
     /// Participants that voted neither for it nor against it.
     pub missing: BTreeSet<Did>,
-    /// The round.
+    /// Id of the round: the envelope id of its proposal.
     pub round: RoundId,
 }
 

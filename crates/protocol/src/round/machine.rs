@@ -221,7 +221,7 @@ fn round_event(event: &Event) -> Option<RoundEvent> {
 /// Where a record stands.
 #[derive(Debug, Clone, Copy)]
 pub struct RoundPlace {
-    /// Record hash.
+    /// Hash of the record.
     pub hash: Digest,
     /// Place in the log.
     pub position: u64,

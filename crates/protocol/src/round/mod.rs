@@ -91,7 +91,7 @@ pub struct Derived {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seed {
-    /// Its height.
+    /// Height of the block that draws.
     pub height: u64,
     /// The network's name.
     pub network: String,
@@ -125,7 +125,7 @@ pub enum Entry<'a> {
     Lapsed(RoundWindow),
     /// A block drew in a cycle.
     Drawn(&'a CycleDrawn),
-    /// Something followed.
+    /// Something that followed the opening.
     Event(&'a RoundEvent),
     /// Members were told.
     Notice,
@@ -149,7 +149,7 @@ impl Entry<'_> {
 pub struct Recorded<'a> {
     /// What it holds.
     pub entry: Entry<'a>,
-    /// Record hash.
+    /// Hash of the record.
     pub hash: Digest,
     /// Place in the log.
     pub position: u64,

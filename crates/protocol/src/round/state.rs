@@ -86,7 +86,7 @@ pub struct Opening {
     pub proposal: Proposal,
     /// Who proposed it.
     pub proposer: Did,
-    /// Its record.
+    /// The record that opened the round.
     pub record: RecordRef,
     /// When it was recorded.
     pub recorded_at: TimestampMs,
@@ -96,7 +96,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// The round.
+    /// Id of the round: the envelope id of its proposal.
     pub const fn id(&self) -> RoundId {
         self.proposal.proposal_id
     }
@@ -205,7 +205,7 @@ pub struct Seat {
     pub is_ready: bool,
     /// What it reported.
     pub report: Option<Reported>,
-    /// Its vote.
+    /// The vote that was cast from this seat, if one was.
     pub vote: Option<VoteRecord>,
 }
 
@@ -215,7 +215,7 @@ pub struct Seat {
 pub enum Phase {
     /// It waits to be opened.
     Proposed {
-        /// Until when.
+        /// When the window ends.
         deadline: TimestampMs,
     },
     /// Votes are taken until the timeout.
@@ -224,12 +224,12 @@ pub enum Phase {
     Suspended {},
     /// Sealed votes are revealed.
     Revealing {
-        /// Until when.
+        /// When the window ends.
         deadline: TimestampMs,
     },
     /// It waits for rivals, or for a block that draws.
     Held {
-        /// Until when.
+        /// When the window ends.
         deadline: TimestampMs,
         /// When its moment came: as of then its votes are counted.
         since: TimestampMs,
@@ -247,12 +247,12 @@ pub enum Phase {
     Failed {
         /// Until when a retry may be proposed.
         deadline: TimestampMs,
-        /// Since when.
+        /// When it ended without a decision.
         since: TimestampMs,
     },
     /// Humans are asked.
     Escalated {
-        /// Until when.
+        /// When the window ends.
         deadline: TimestampMs,
         /// Position of the escalation.
         position: u64,
@@ -276,7 +276,7 @@ pub enum Countersignature {
     NotDue {},
     /// It is awaited.
     Awaited {
-        /// Until when.
+        /// When the window ends.
         deadline: TimestampMs,
     },
     /// It was given.
@@ -347,7 +347,7 @@ impl State {
         state
     }
 
-    /// Its name.
+    /// The name of the state, as AE-9 and the machines' pages write it.
     pub const fn name(&self) -> StateName {
         match self.phase {
             Phase::Proposed { .. } => StateName::Proposed,

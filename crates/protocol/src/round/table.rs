@@ -19,13 +19,13 @@ named! {
         Proposer = "proposer",
         /// Who leads it, where that is an agent.
         Leader = "leader",
-        /// Who votes.
+        /// An agent that votes.
         Participant = "participant",
         /// Another of those who may lead rounds here.
         OtherLeader = "other leader",
         /// One of those who decide what was escalated.
         Human = "human",
-        /// Anybody else.
+        /// Somebody who is neither party.
         Stranger = "anybody else",
     }
 }

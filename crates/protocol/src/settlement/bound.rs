@@ -170,7 +170,6 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    /// By `head`.
     pub(crate) fn by(
         completion: Option<&Completion>,
         aftermath: &Aftermath,

@@ -18,7 +18,7 @@ pub struct Declared {
     pub payment: u64,
     /// How it stands.
     pub standing: DeclaredStanding,
-    /// Which transaction.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
 }
 

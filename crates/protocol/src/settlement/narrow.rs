@@ -18,7 +18,6 @@ const QUOTED_EACH: usize = 8;
 pub(crate) enum Covered {
     /// They do not.
     No,
-    /// By these.
     By(Choice),
     /// All of them together do, and no 64 of them.
     ByTooMany,

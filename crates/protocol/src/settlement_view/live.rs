@@ -13,7 +13,7 @@ use serde_with::skip_serializing_none;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementLive))]
 pub struct Live {
-    /// That moment.
+    /// The moment that all of this is as of.
     pub as_of_ms: TimestampMs,
     /// Whether the payment's clock runs.
     pub clock: SettlementClock,
@@ -62,11 +62,11 @@ impl Live {
 pub enum SettlementClock {
     /// Nothing is timed, or nothing is known of it.
     Idle,
-    /// It runs.
+    /// The clock of the settlement runs.
     Running,
     /// It stands still, and runs on from there when the network is seen again.
     Stopped {
-        /// Since when.
+        /// Since when the clock stands still.
         since_ms: TimestampMs,
         /// Why the network is blind.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,12 +84,12 @@ pub enum SettlementClock {
 pub enum Due {
     /// A window passes.
     Window {
-        /// Which.
+        /// The window that is open.
         window: Window,
-        /// Its end.
+        /// When the window ends.
         at_ms: TimestampMs,
     },
-    /// A look.
+    /// When the next look for the payment is due.
     Look {
         /// 1 to 4.
         look: u64,

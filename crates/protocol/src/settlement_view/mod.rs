@@ -36,9 +36,9 @@ use serde_with::skip_serializing_none;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementAnswer))]
 pub struct SettlementView {
-    /// Which interaction.
+    /// Id of the interaction.
     pub interaction_id: InteractionId,
-    /// Its state.
+    /// State as of its last record.
     pub state: StateName,
     /// The contract it was opened by, if it was by one.
     pub contract: Option<AgreedContract>,
@@ -98,7 +98,7 @@ impl SettlementView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementTransaction))]
 pub struct Transaction {
-    /// Which.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
     /// How it stands.
     pub standing: TransactionStanding,
@@ -126,7 +126,7 @@ pub enum TransactionStanding {
     Insufficient,
     /// It definitely does not pay.
     Refuted {
-        /// Why.
+        /// Why it does not pay.
         cause: RefutedCause,
         /// Why it reverted, where that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -187,7 +187,7 @@ pub enum NextStep {
     Return,
     /// A transfer that still comes is recorded as late.
     Late,
-    /// Nothing.
+    /// Nobody has to do anything.
     Nothing,
 }
 

@@ -8,7 +8,6 @@ use crate::money::MicroUsdc;
 use crate::observation::BlindCause;
 use crate::time::TimestampMs;
 
-/// The sentence.
 pub(super) fn of(view: &SettlementView) -> String {
     let next = next(view);
     let money = money(view);

@@ -60,7 +60,7 @@ pub enum MoneyStanding {
     },
     /// It was paid, and then the transaction disappeared.
     Reversed {
-        /// Which.
+        /// Hash of the transaction.
         tx_hash: TxHash,
     },
     /// Paid: the transaction disappeared and came back.
@@ -94,7 +94,7 @@ pub enum MoneyStanding {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum ProviderPaid {
-    /// It has.
+    /// The provider has its money.
     Yes,
     /// It may still come.
     NotYet,

@@ -23,7 +23,6 @@ pub(super) struct Member<'de> {
 /// The value of a member.
 #[derive(Debug)]
 pub(super) enum Value<'de> {
-    /// One value.
     Item(BareItemFromInput<'de>),
     /// Values in parentheses.
     List(Vec<Element<'de>>),
@@ -32,7 +31,6 @@ pub(super) enum Value<'de> {
 /// A value in parentheses.
 #[derive(Debug)]
 pub(super) struct Element<'de> {
-    /// The value.
     pub(super) value: BareItemFromInput<'de>,
     /// Whether parameters follow it.
     pub(super) has_parameters: bool,

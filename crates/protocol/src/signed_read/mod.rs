@@ -325,19 +325,19 @@ pub enum ProofError {
     /// Longer than any proof.
     #[error("{field} is longer than {MAX_FIELD_BYTES} bytes: send one signature")]
     TooLong {
-        /// Which field.
+        /// Name of the HTTP field.
         field: &'static str,
     },
     /// Not RFC 9651.
     #[error("{field} is no dictionary of structured fields: write it as RFC 9421 section 4 says")]
     Syntax {
-        /// Which field.
+        /// Name of the HTTP field.
         field: &'static str,
     },
     /// No signature, or several.
     #[error("{field} has to hold one signature, not none and not several")]
     NotOne {
-        /// Which field.
+        /// Name of the HTTP field.
         field: &'static str,
     },
     /// The signature of something else.
@@ -363,7 +363,7 @@ pub enum ProofError {
     /// Too short to be unique, or too long to be kept.
     #[error("nonce has to be a string of 16 to 64 characters")]
     Nonce,
-    /// Another algorithm.
+    /// The signature names an algorithm other than `ed25519`.
     #[error("alg has to be \"ed25519\", or left out")]
     Algorithm,
     /// Not the DID URL of a key.

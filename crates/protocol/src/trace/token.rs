@@ -44,9 +44,9 @@ pub struct Claims {
     pub exp: u64,
     /// When it was served, in seconds since the Unix epoch.
     pub iat: u64,
-    /// The ledger.
+    /// DID of the ledger, which issues the token.
     pub iss: Did,
-    /// Its id.
+    /// Id of the token: the UUID that a RFC 7519 `jti` is here.
     pub jti: Uuid,
     /// Those that it rests on.
     pub pred: Vec<Uuid>,
@@ -82,7 +82,7 @@ pub fn token(node: &Node, wid: &str, now: TimestampMs, kid: KeyId, key: &SecretK
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("token {place}: {why}")]
 pub struct TraceFault {
-    /// Which token.
+    /// Place of the token in the trace, from 0.
     pub place: usize,
     /// What is wrong with it.
     pub why: String,

@@ -12,9 +12,9 @@ use crate::id::{ContractId, EnvelopeId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Wid {
-    /// `neg-<uuid>`.
+    /// The negotiation of that id, `neg-<uuid>`.
     Contract(ContractId),
-    /// Any other.
+    /// The id of an envelope of any other conversation.
     Envelope(EnvelopeId),
 }
 

@@ -18,7 +18,6 @@ const WORKS: u64 = 0;
 /// It was told to leave, and its place is another one's already.
 const LEAVES: u64 = u64::MAX;
 
-/// All places.
 #[derive(Debug)]
 pub(super) struct Places {
     held: Mutex<HeldPlaces>,
@@ -37,7 +36,6 @@ struct HeldPlaces {
     sites: HashMap<Ipv6Addr, Arc<AtomicUsize>>,
 }
 
-/// One connection's.
 #[derive(Debug)]
 pub(super) struct ConnectionPlace {
     number: u64,

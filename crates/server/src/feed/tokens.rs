@@ -59,7 +59,7 @@ pub(crate) enum TokenFault {
          /api/v1/tokens for another one"
     )]
     NotOurs,
-    /// Too old.
+    /// The token is older than tokens live.
     #[error("the token has expired: sign POST /api/v1/tokens for another one")]
     Expired,
 }

@@ -18,7 +18,6 @@ const MS_PER_S: f64 = 1_000.0;
 /// Every word that a network's sight may have.
 const SIGHTS: [&str; 4] = ["fresh", "stale", "blind", "unknown"];
 
-/// Reads everything.
 pub(super) fn note<C: Clock>(families: &mut Families, app: &App<C>) {
     let (ledger, world) = (&app.ledger, app.ledger.world());
     families.gauges(

@@ -11,7 +11,7 @@ use x811_protocol::did::Did;
 /// An agent's descriptor in force.
 #[derive(ToSchema)]
 pub(crate) struct DescriptorAnswer {
-    /// Whose.
+    /// The agent whose state it is.
     did: Did,
     /// Place of its record in the log.
     position: u64,
@@ -33,7 +33,7 @@ pub(crate) struct SessionsAnswer {
     next: Option<String>,
 }
 
-/// Agreements.
+/// A page of agreements.
 #[derive(ToSchema)]
 pub(crate) struct AgreementsAnswer {
     /// In order of id.
@@ -64,7 +64,7 @@ pub(crate) struct JwsAnswer {
     signatures: Vec<JwsSignatureShown>,
 }
 
-/// One signature.
+/// One signature under the terms, with its protected header.
 #[derive(ToSchema)]
 pub(crate) struct JwsSignatureShown {
     /// base64url of `alg`, `kid` and `typ`.

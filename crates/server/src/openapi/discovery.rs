@@ -48,9 +48,9 @@ pub(crate) struct SdkCard {
 /// An agent card of A2A 1.0, signed by the ledger.
 #[derive(ToSchema)]
 pub(crate) struct AgentCard {
-    /// Its DID.
+    /// DID of the agent.
     name: Did,
-    /// In words.
+    /// What the agent does, in words.
     description: String,
     /// Of the protocol that it speaks.
     version: String,

@@ -77,7 +77,6 @@ pub(crate) struct Routes<S> {
 }
 
 impl<S: Clone + Send + Sync + 'static> Routes<S> {
-    /// None yet.
     pub(crate) fn new() -> Self {
         Routes {
             router: Router::new(),

@@ -20,7 +20,7 @@ pub(crate) struct NegotiationsAnswer {
 /// A negotiation's records.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct NegotiationHistoryAnswer {
-    /// Which.
+    /// Id of the negotiation, `neg-` and a UUID.
     negotiation: String,
     #[serde(flatten)]
     page: RecordsPage,

@@ -55,11 +55,11 @@ pub(crate) struct ErrorPayload {
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum SubmittedMessage {
-    /// Bare.
+    /// The envelope alone.
     Bare(CapturedEnvelope),
-    /// Wrapped.
+    /// The envelope as the member of an object.
     Wrapped {
-        /// The envelope.
+        /// The envelope that it is about.
         envelope: CapturedEnvelope,
     },
 }
@@ -77,14 +77,14 @@ pub(crate) struct CapturedEnvelope {
     r#type: String,
     /// Who says it.
     from: Did,
-    /// To whom.
+    /// The agent that it is sent to.
     to: Did,
     /// ISO 8601, within five minutes of the ledger's clock.
     #[schema(example = "2026-11-21T10:00:00Z")]
     created: String,
     /// ISO 8601, after which the envelope is refused.
     expires: Option<String>,
-    /// Used once.
+    /// A nonce that its sender uses once.
     nonce: String,
     /// What the type demands.
     payload: payloads::Payload,
@@ -99,7 +99,7 @@ pub(crate) struct AcceptedAnswer {
     accepted: Accepted,
     /// `envelope_id` once more, as the published SDK reads it; in answers to a submission.
     message_id: Option<EnvelopeId>,
-    /// `queued`; likewise.
+    /// `queued`, in answers to the published SDK.
     status: Option<String>,
     /// `state` once more, of a message of an interaction; likewise.
     interaction_status: Option<String>,
@@ -109,7 +109,7 @@ pub(crate) struct AcceptedAnswer {
 /// `ledger_opened` and each `ledger_key_rotated`.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AgentKeysAnswer {
-    /// Its DID.
+    /// DID of the agent.
     did: Did,
     #[serde(flatten)]
     page: RecordsPage,
@@ -118,7 +118,7 @@ pub(crate) struct AgentKeysAnswer {
 /// A page of records.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RecordsPage {
-    /// In order.
+    /// The records, in order of position.
     #[schema(max_items = 200)]
     records: Vec<HistoryRecord>,
     /// The `after_seq` to go on with, while there are more.
@@ -128,7 +128,7 @@ pub(crate) struct RecordsPage {
 /// A DID document (W3C DID Core).
 #[derive(ToSchema)]
 pub(crate) struct DidDocument {
-    /// The DID.
+    /// The DID that the document is of.
     id: Did,
 }
 
@@ -146,7 +146,7 @@ pub(crate) struct FoundAnswer {
 /// A page of an inbox.
 #[derive(ToSchema)]
 pub(crate) struct InboxAnswer {
-    /// Oldest first.
+    /// The messages, the oldest first.
     #[schema(max_items = 100)]
     messages: Vec<InboxMessage>,
     /// The `after` to go on with.
@@ -160,21 +160,21 @@ pub(crate) struct InboxMessage {
     cursor: String,
     /// Place in the log.
     position: u64,
-    /// Its id.
+    /// Id of the envelope.
     envelope_id: EnvelopeId,
     /// The interaction that it belongs to.
     interaction_id: Option<EnvelopeId>,
     /// The earlier message that it names: an OFFER the REQUEST, all later ones the OFFER, an ERROR
     /// the message that it is about.
     answers: Option<EnvelopeId>,
-    /// The envelope.
+    /// The envelope that it is about.
     envelope: CapturedEnvelope,
 }
 
 /// An interaction's records.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct HistoryAnswer {
-    /// Which.
+    /// The interaction that engaged it.
     interaction: InteractionId,
     #[serde(flatten)]
     page: RecordsPage,
@@ -204,9 +204,9 @@ pub(crate) struct KeysAnswer {
 pub(crate) struct KeysInForce {
     /// Signs checkpoints, keys statements and ends of streams.
     checkpoint: String,
-    /// Signs notices.
+    /// The key that signs the ledger's notices.
     envelope: String,
-    /// Signs receipts.
+    /// The key that signs receipts.
     receipt: String,
 }
 
@@ -250,7 +250,7 @@ pub(crate) struct ReceiptEnd {
     signature: String,
     /// `paid`, or `returned` where it was taken back in between.
     standing: String,
-    /// Its name.
+    /// Name of the stream.
     stream: String,
     /// Records that this is said of.
     tree_size: u64,
@@ -265,7 +265,7 @@ pub(crate) struct ReceiptAnswer {
     end: ReceiptEnd,
     /// Which keys the ledger had.
     keys: KeysAnswer,
-    /// Which interaction.
+    /// Id of the interaction.
     interaction: InteractionId,
     /// OFFER, ACCEPT, VERIFY and every PAYMENT.
     envelopes: Vec<ReceiptEnvelope>,
@@ -273,7 +273,7 @@ pub(crate) struct ReceiptAnswer {
     ledger: Object,
     /// The parameters that the interaction was opened under.
     parameters: ReceiptRecord,
-    /// The confirmation.
+    /// The record that confirms the payment.
     confirmed: ReceiptRecord,
     /// Every record under the checkpoint that replaced a key of the ledger; absent where none did.
     rotations: Option<Vec<ReceiptRecord>>,
@@ -290,7 +290,7 @@ pub(crate) struct ReceiptAnswer {
 /// A message, and of its record what does not follow from it.
 #[derive(ToSchema)]
 pub(crate) struct ReceiptEnvelope {
-    /// The message.
+    /// The message, as its sender signed it.
     body: Object,
     /// By its sender.
     signature: String,
@@ -313,7 +313,7 @@ pub(crate) struct ReceiptEnvelope {
 /// A record without format and stream.
 #[derive(ToSchema)]
 pub(crate) struct ReceiptRecord {
-    /// What happened.
+    /// The event, as the record has it.
     event: Object,
     /// Place in the log.
     position: u64,
@@ -328,6 +328,6 @@ pub(crate) struct ReceiptRecord {
 /// The process serves.
 #[derive(ToSchema)]
 pub(crate) struct HealthAnswer {
-    /// `ok`.
+    /// `ok`: the process answers.
     status: String,
 }

@@ -62,7 +62,7 @@ pub(super) async fn registered<C: Clock>(
 /// How an agent is now.
 #[derive(Serialize, ToSchema)]
 pub(super) struct PresenceAnswer {
-    /// Its DID.
+    /// DID of the agent.
     did: Did,
     /// Whether it may act.
     status: AgentStatus,
@@ -119,7 +119,7 @@ pub(super) struct TrustQuestion {
 /// What an agent has earned as of a record.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TrustAnswer {
-    /// Its DID.
+    /// DID of the agent.
     did: Did,
     /// Position of the record.
     as_of: u64,

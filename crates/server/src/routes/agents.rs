@@ -126,7 +126,7 @@ pub(super) struct AgentFound {
     /// UUID of its DID.
     #[schema(value_type = AgentUuid)]
     id: Uuid,
-    /// `active`.
+    /// Its status; `active`, as others are not found.
     status: AgentStatus,
     /// The score from 0 to 1.
     trust_score: f64,

@@ -4,7 +4,6 @@ use crate::openapi::schema::HealthAnswer;
 use axum::Json;
 use serde_json::{Value, json};
 
-/// Says so.
 #[utoipa::path(
     get,
     path = "/health",

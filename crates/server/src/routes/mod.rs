@@ -128,7 +128,6 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .with_state(app.clone())
 }
 
-/// All routes.
 pub(crate) fn all<C: Clock>() -> Routes<Arc<App<C>>> {
     Routes::new()
         .add::<post_message::__path_handle>(post(post_message::handle::<C>))

@@ -34,18 +34,18 @@ pub(super) struct RegisteredAgent {
     /// UUID of its DID.
     #[schema(value_type = AgentUuid)]
     id: Uuid,
-    /// Its DID.
+    /// DID of the agent.
     did: Did,
     /// What it calls itself.
     name: String,
-    /// `active`.
+    /// The status, `active`.
     status: AgentStatus,
     /// From 0 to 1; 0.5 without history.
     trust_score: f64,
     /// Task types it offers.
     #[schema(max_items = 64)]
     capabilities: Vec<String>,
-    /// RFC 3339.
+    /// When it registered, as RFC 3339.
     created_at: String,
 }
 
@@ -145,7 +145,7 @@ pub(super) struct DeactivatedAgent {
     /// UUID of its DID.
     #[schema(value_type = AgentUuid)]
     id: Uuid,
-    /// `deactivated`.
+    /// The new status, `deactivated`.
     status: AgentStatus,
     /// The same as a sentence.
     message: &'static str,

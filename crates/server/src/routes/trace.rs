@@ -30,7 +30,7 @@ pub(super) enum Format {
     /// Tokens, in order.
     #[default]
     Json,
-    /// A picture.
+    /// A picture, as SVG.
     Svg,
 }
 

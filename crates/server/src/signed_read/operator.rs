@@ -15,7 +15,6 @@ use x811_protocol::stream::Subject;
 
 /// An operator whose signature holds.
 pub(crate) struct Operator {
-    /// The operator.
     pub(crate) did: Did,
     proof: ReadProof,
     authority: String,

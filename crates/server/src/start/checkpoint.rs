@@ -78,7 +78,6 @@ impl Stored {
         Ok(self.store.keep_to_timeline(&log_id.to_string()).await?)
     }
 
-    /// The places.
     pub(super) fn into_places(self) -> Arc<CheckpointPlaces> {
         self.store
     }
@@ -153,7 +152,7 @@ pub enum CheckpointFault {
          file away", file.display()
     )]
     Unusable {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
         /// What is wrong with it.
         source: CheckpointError,

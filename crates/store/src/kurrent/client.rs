@@ -62,7 +62,6 @@ impl Settings {
 pub(super) struct Entry {
     /// Its place in the stream.
     pub(super) revision: u64,
-    /// Its payload.
     pub(super) bytes: Vec<u8>,
 }
 

@@ -26,7 +26,7 @@ pub enum KurrentError {
          it was deleted, or this is another cluster. Restore it, or name the right one"
     )]
     Gone {
-        /// The stream.
+        /// Name of the stream.
         stream: String,
         /// Records that the database has.
         records: u64,
@@ -57,7 +57,7 @@ pub enum KurrentError {
          that must keep all. Remove the setting, and let only administrators change it"
     )]
     Forgets {
-        /// The stream.
+        /// Name of the stream.
         stream: String,
         /// `$maxCount`, `$maxAge` or `$tb`.
         setting: &'static str,

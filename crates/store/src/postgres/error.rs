@@ -41,7 +41,7 @@ pub enum PostgresError {
          checkpoint away"
     )]
     OldTimeline {
-        /// The database's.
+        /// Timeline of the database as it was found.
         found: u32,
         /// The one that was noted on this host.
         noted: u32,
@@ -125,7 +125,7 @@ pub enum PostgresError {
     /// A value that this program never writes.
     #[error("table {table} holds {what}: restore the database from a backup")]
     BadValue {
-        /// Which table.
+        /// Name of the table.
         table: &'static str,
         /// What was found there.
         what: String,
@@ -136,7 +136,7 @@ pub enum PostgresError {
          archiving); `x811 export` writes the log, and keys and checkpoint are files as ever"
     )]
     NotHere,
-    /// Everything else.
+    /// Any fault that has no variant of its own.
     #[error("PostgreSQL failed: {0}")]
     Other(#[source] sqlx::Error),
 }

@@ -55,7 +55,7 @@ pub struct Follower {
 /// A standby of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseStandby {
-    /// Its `application_name`.
+    /// The `application_name` of the standby's connection.
     pub name: String,
     /// `streaming` when all is well; `None` where the role may not see it (`pg_read_all_stats`).
     pub state: Option<String>,

@@ -22,9 +22,9 @@ const ROWS: usize = 1_000;
 /// One block of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChainBlock {
-    /// Height.
+    /// Height of the block.
     pub number: u64,
-    /// Its hash.
+    /// Hash of the block.
     pub hash: [u8; 32],
     /// The hash of the block below.
     pub parent: [u8; 32],

@@ -133,7 +133,7 @@ pub enum OpenError {
     Database {
         /// The database file.
         file: PathBuf,
-        /// Why.
+        /// The error of the database.
         source: StoreError,
     },
 }
@@ -148,7 +148,7 @@ pub enum StoreError {
          deciding again"
     )]
     Duplicate {
-        /// Which key.
+        /// The unique key that is taken already.
         key: UniqueKey,
         /// What SQLite reported, where it was asked.
         source: Option<sqlx::Error>,
@@ -193,12 +193,12 @@ pub enum StoreError {
         "table {table} holds {what}; restore the file from a copy, or rebuild it if it is read.db"
     )]
     BadValue {
-        /// Which table.
+        /// Name of the table.
         table: &'static str,
         /// What was found there.
         what: String,
     },
-    /// Everything else.
+    /// Any fault that has no variant of its own.
     #[error("SQLite failed: {0}")]
     Other(#[source] sqlx::Error),
 }

@@ -24,7 +24,7 @@ const ROWS: usize = 1_000;
 /// How far one agent has acknowledged its feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeedAck {
-    /// Whose feed.
+    /// The agent whose feed it is.
     pub recipient: Did,
     /// Everything up to this position, itself included, is acknowledged.
     pub through_position: u64,

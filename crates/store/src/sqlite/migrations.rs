@@ -17,7 +17,6 @@ macro_rules! sql {
     };
 }
 
-/// Of `ledger.db`.
 pub(super) static LEDGER: LazyLock<Migrator> = LazyLock::new(|| {
     migrator(&[
         (1, "ledger", sql!("ledger/0001_ledger")),
@@ -38,11 +37,9 @@ pub(super) static READ: LazyLock<Migrator> = LazyLock::new(|| {
     ])
 });
 
-/// Of `chain.db`.
 pub(super) static CHAIN: LazyLock<Migrator> =
     LazyLock::new(|| migrator(&[(1, "chain", sql!("chain/0001_chain"))]));
 
-/// Of `feed.db`.
 pub(super) static FEED: LazyLock<Migrator> =
     LazyLock::new(|| migrator(&[(1, "feed", sql!("feed/0001_feed"))]));
 

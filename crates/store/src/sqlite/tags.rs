@@ -221,7 +221,6 @@ impl NewTags {
 }
 
 impl OpenCommit<'_> {
-    /// It holds.
     pub(super) fn holds(mut self, commit: &Commit, filing: &Filing) {
         if let Some(tags) = self.0.take() {
             tags.known().done(commit, filing);

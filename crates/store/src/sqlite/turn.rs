@@ -96,7 +96,6 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Undoes everything.
     pub(super) async fn roll_back(mut self) {
         match execute(&mut self.connection, "ROLLBACK").await {
             Ok(()) => *self.slot = Some(self.connection),

@@ -53,7 +53,6 @@ impl RpcHeader {
 /// The largest integer a record holds (record.md section 1).
 const MOST_NUMBER: u64 = (1 << 53) - 1;
 
-/// `eth_getTransactionReceipt`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RpcReceipt {

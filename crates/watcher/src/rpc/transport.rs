@@ -28,7 +28,6 @@ pub(super) enum HttpFailure {
     /// HTTP status 429 or 503, whatever else the answer says.
     #[error("HTTP status {status}")]
     Busy {
-        /// Which.
         status: u16,
         /// `Retry-After`, where it is a number of seconds.
         retry_after_ms: Option<u64>,

@@ -27,7 +27,6 @@ const MAX_RESULT_BYTES: usize = 512 << 10;
 /// The largest ballot, in bytes: a message of a round has no more.
 const MAX_BALLOT_BYTES: usize = 16 << 10;
 
-/// A provider.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProviderFile {
@@ -164,7 +163,6 @@ impl ProviderFile {
     }
 }
 
-/// An initiator.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct InitiatorFile {
@@ -172,7 +170,6 @@ pub(crate) struct InitiatorFile {
     pub(super) checkpoint_key: Option<String>,
     /// JSON-RPC endpoint of the network it pays on.
     pub(crate) rpc_url: String,
-    /// That network.
     pub(crate) network: String,
     /// The port of 127.0.0.1 for the page where a person answers; any free one for 0.
     pub(super) approvals_port: Option<u16>,

@@ -31,7 +31,6 @@ pub(super) struct Reckoning {
     paid_twice: usize,
 }
 
-/// One interaction.
 #[derive(Debug, Serialize)]
 struct Row {
     interaction: InteractionId,

@@ -27,7 +27,6 @@ pub(super) struct Minute {
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weather {
-    /// Nothing.
     Calm,
     /// So many blocks are replaced by empty ones.
     Reorg(u64),

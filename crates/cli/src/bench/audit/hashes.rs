@@ -106,7 +106,6 @@ fn link(leaves: &[Record]) -> HashReport {
 }
 
 impl Hashes {
-    /// For people.
     pub(super) fn text(&self) -> String {
         format!(
             "{:.2} of raw SHA-256 over the same leaves (target {:.2}): {} records a second, {} raw",

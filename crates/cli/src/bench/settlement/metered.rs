@@ -95,7 +95,6 @@ impl Meter {
     }
 }
 
-/// The endpoint.
 pub(super) struct Metered {
     source: RpcSource,
     meter: Arc<Meter>,

@@ -125,7 +125,6 @@ impl Watch {
         self.meter.calls()
     }
 
-    /// Ends it.
     pub(super) async fn stop(self) -> Result<(), Failure> {
         // Ended by itself is as good.
         let _ = self.stop.send(());

@@ -44,7 +44,7 @@ const OF_A_ROTATION: &[u8] = br#"{"event":{"new_key":"#;
 pub enum Piece<L> {
     /// A record, unread.
     Leaf {
-        /// Its bytes.
+        /// Bytes of the leaf.
         leaf: L,
         /// Its line in an export, from 1.
         line: Option<u64>,
@@ -53,14 +53,14 @@ pub enum Piece<L> {
     },
     /// A signed checkpoint.
     Checkpoint {
-        /// The note.
+        /// The signed note, as it was read.
         note: String,
         /// Its line in an export, from 1.
         line: Option<u64>,
     },
     /// The root of the tree that a store keeps over its first records.
     Tree {
-        /// How many.
+        /// How many records the tree is over.
         size: u64,
         /// Their root, as it is stored.
         root: Hash,
@@ -95,7 +95,6 @@ pub struct HashAudit {
     /// Hashed, and not linked yet.
     ahead: Vec<Hashed>,
     keys: Reading,
-    /// Records taken.
     records: u64,
     /// Records that hold.
     held: u64,

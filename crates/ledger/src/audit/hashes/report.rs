@@ -37,7 +37,7 @@ pub struct HashReport {
     /// Whether it is a bundle: then each record is in the checkpoint's tree, and which are left out
     /// does not show.
     pub is_bundle: bool,
-    /// Records read.
+    /// How many records were read.
     pub records: u64,
     /// Records that are where the hashes say.
     pub records_hold: u64,

@@ -30,13 +30,13 @@ pub enum ClaimVerdict {
     Proven,
     /// The ledger says so, under its signature; without a key that was trusted, the file.
     Asserted,
-    /// Nobody looked.
+    /// Nothing was there to check it by.
     NotChecked,
     /// It does not hold.
     Broken,
 }
 
-/// One claim.
+/// One claim that a receipt makes, and how far it holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// What it is about, in a word.
@@ -225,7 +225,6 @@ struct Steps {
 }
 
 impl Steps {
-    /// None yet.
     fn under(trust: Option<&Policy>) -> Steps {
         Steps {
             list: Vec::new(),

@@ -16,9 +16,9 @@ use x811_protocol::time::TimestampMs;
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PaidPayment {
-    /// Which interaction.
+    /// Id of the interaction.
     pub interaction: InteractionId,
-    /// The ledger.
+    /// DID of the ledger.
     pub ledger: Option<Did>,
     /// What was agreed; absent when the receipt holds no messages.
     pub terms: Option<Terms>,
@@ -46,7 +46,7 @@ pub struct Terms {
     /// The contract that the REQUEST names, where one opened the interaction: `neg-` and a UUID.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_public")]
     pub contract: Option<ContractId>,
-    /// Who pays.
+    /// The agent that pays.
     pub initiator: Did,
     /// Who is paid.
     pub provider: Did,
@@ -54,7 +54,7 @@ pub struct Terms {
     pub price: MicroUsdc,
     /// What goes to the protocol.
     pub protocol_fee: MicroUsdc,
-    /// Both.
+    /// Price and protocol fee together.
     pub total_cost: MicroUsdc,
     /// The account that was to be paid.
     pub payee: EvmAddress,
@@ -75,17 +75,17 @@ fn as_public<S: Serializer>(
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PaidTransfer {
-    /// Network name.
+    /// Name of the network.
     pub network: String,
     /// EIP-155 chain id.
     pub chain_id: ChainId,
     /// The USDC contract; absent when the receipt does not hold the ledger's parameters.
     pub token: Option<EvmAddress>,
-    /// Transaction.
+    /// Hash of the transaction.
     pub tx_hash: TxHash,
     /// Place among all transfers of the token in the transaction, from 0.
     pub ordinal: u64,
-    /// Who paid.
+    /// The account that paid.
     pub from: EvmAddress,
     /// How that account is bound to the initiator; absent when the receipt holds no messages.
     pub payer_binding: Option<PayerBinding>,
@@ -94,7 +94,7 @@ pub struct PaidTransfer {
     pub authorization_nonce: Option<Digest>,
     /// Who was paid.
     pub to: EvmAddress,
-    /// How much.
+    /// How much was transferred.
     pub amount: MicroUsdc,
     /// The transaction's block.
     pub block: Block,

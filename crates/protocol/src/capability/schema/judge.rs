@@ -22,13 +22,13 @@ pub enum Unfit {
     At {
         /// A JSON Pointer (RFC 6901); empty of the whole.
         place: String,
-        /// Which.
+        /// The keyword of JSON Schema.
         keyword: &'static str,
     },
     /// It is too long to be judged.
     #[error("it has {bytes} bytes in its RFC 8785 form; at most {MAX_INSTANCE_BYTES} are judged")]
     TooLong {
-        /// How many.
+        /// How many bytes there are.
         bytes: usize,
     },
 }
@@ -325,7 +325,6 @@ impl Node {
     }
 }
 
-/// Each once.
 fn in_order<T: Ord>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let values: BTreeSet<T> = values.into_iter().collect();
     values.into_iter().collect()

@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub struct Ending {
     /// Whose message ended it, if one did.
     pub closed_by: Option<Did>,
-    /// How.
+    /// How it ended.
     pub reason: CloseReason,
 }
 
@@ -29,9 +29,9 @@ pub struct Ending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Renewal {
-    /// Which.
+    /// Id of the agreement.
     pub agreement: AgreementId,
-    /// Why.
+    /// The reason that is given.
     pub reason: RenewalReason,
     /// The revision that the request named.
     pub revision: u64,
@@ -43,13 +43,13 @@ pub struct Renewal {
 pub struct Signed {
     /// SHA-256 of the agreement's RFC 8785 form.
     pub agreement_hash: Digest,
-    /// Whose.
+    /// The agent that signed.
     pub by: Did,
     /// Who may use the capability, as it says.
     pub consumer: Did,
     /// Who provides it, as it says.
     pub provider: Did,
-    /// The message.
+    /// The record of the message.
     pub record: RecordRef,
     /// The revision, as it says.
     pub revision: u64,
@@ -79,9 +79,9 @@ pub struct State {
     pub deadline: Option<TimestampMs>,
     /// How it ends: `session_closed` says so next, or has said so.
     pub ending: Option<Ending>,
-    /// The session.
+    /// Id of the session: the envelope id of its request.
     pub id: SessionId,
-    /// Who asked.
+    /// The agent that asked.
     pub initiator: Did,
     /// Whether its last record was written.
     pub is_closed: bool,

@@ -18,9 +18,9 @@ use crate::time::TimestampMs;
 pub struct VoteRequest {
     /// Of the proposal that is put to the vote.
     pub proposal_hash: Digest,
-    /// The round.
+    /// Id of the round: the envelope id of its proposal.
     pub proposal_id: RoundId,
-    /// The attempt.
+    /// Number of the attempt, from 1.
     pub term: u64,
     /// Mechanism weighted: the weights that everybody acknowledged.
     #[serde(default, deserialize_with = "given")]
@@ -36,9 +36,9 @@ pub struct Ready {
     pub leader: Did,
     /// Of the proposal as it was read.
     pub proposal_hash: Digest,
-    /// The round.
+    /// Id of the round: the envelope id of its proposal.
     pub proposal_id: RoundId,
-    /// The attempt.
+    /// Number of the attempt, from 1.
     pub term: u64,
     /// Mechanism weighted: the weights that are acknowledged (CC-31).
     #[serde(default, deserialize_with = "given")]
@@ -105,7 +105,7 @@ pub struct Vote {
     pub decision: Option<Decision>,
     /// Of the proposal as it was read.
     pub proposal_hash: Digest,
-    /// The round.
+    /// Id of the round: the envelope id of its proposal.
     pub proposal_id: RoundId,
     /// As in [`Choice`].
     #[serde(default, deserialize_with = "given")]
@@ -175,7 +175,7 @@ pub struct Reveal {
     pub commitment: Digest,
     /// For it, against it or neither.
     pub decision: Decision,
-    /// The round.
+    /// Id of the round: the envelope id of its proposal.
     pub proposal_id: RoundId,
     /// As in [`Choice`].
     #[serde(default, deserialize_with = "given")]
@@ -206,7 +206,7 @@ impl Reveal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeaderSignal {
-    /// The round.
+    /// Id of the round: the envelope id of its proposal.
     pub proposal_id: RoundId,
     /// SHA-256 of `rationale`, if it is not blank.
     #[serde(default, deserialize_with = "given")]
@@ -220,7 +220,7 @@ pub struct LeaderSignal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OfRound {
-    /// The round.
+    /// Id of the round: the envelope id of its proposal.
     pub proposal_id: RoundId,
 }
 
@@ -228,7 +228,7 @@ pub struct OfRound {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Escalate {
-    /// The round.
+    /// Id of the round: the envelope id of its proposal.
     pub proposal_id: RoundId,
     /// Why humans are asked.
     pub reason: EscalationPlea,
@@ -242,7 +242,7 @@ pub struct HumanDecision {
     pub decision: HumanRuling,
     /// Position of the escalation that it answers.
     pub escalation: u64,
-    /// The round.
+    /// Id of the round: the envelope id of its proposal.
     pub proposal_id: RoundId,
     /// SHA-256 of `rationale`, which is not blank.
     pub rationale_hash: Digest,
@@ -253,7 +253,7 @@ pub struct HumanDecision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
-    /// The round.
+    /// Id of the round: the envelope id of its proposal.
     pub proposal_id: RoundId,
     /// SHA-256 of `report`: of a text's bytes, of an object's RFC 8785 form.
     #[serde(default, deserialize_with = "given")]

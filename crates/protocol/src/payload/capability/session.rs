@@ -163,7 +163,6 @@ pub(super) fn agree(
     })
 }
 
-/// CCN-2001.
 pub(super) fn not_signed(fault: impl AsRef<str>) -> Refusal {
     Refusal::new(Code::JwsInvalid, Kind::Authentication, fault)
 }

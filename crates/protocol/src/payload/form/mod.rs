@@ -33,7 +33,7 @@ const MESSAGE_CHARS: usize = 420;
 /// What a member looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Any text.
+    /// A string of any content, within its limit.
     Text,
     /// 1 to 128 printable characters.
     TaskType,
@@ -45,7 +45,7 @@ pub enum Form {
     ContentType,
     /// An object whose members are the sender's.
     Object,
-    /// An array.
+    /// An array whose items have one form.
     Array,
     /// An array of at least one text.
     Texts,
@@ -59,9 +59,9 @@ pub enum Form {
     Amount,
     /// USDC as a JSON number.
     NumberAmount,
-    /// `USDC`.
+    /// The text `USDC`.
     Currency,
-    /// A UUID.
+    /// A string that is a UUID: the id of an envelope.
     EnvelopeId,
     /// `neg-` and a UUID.
     NegotiationId,
@@ -94,17 +94,17 @@ pub enum Form {
 /// The words that a member may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Words {
-    /// `acceptance_policy`.
+    /// Words that `acceptance_policy` may say.
     AcceptancePolicy,
     /// `code` of a REJECT.
     Reject,
-    /// `dispute_code`.
+    /// Words that `dispute_code` may say.
     Dispute,
     /// `code` of an ERROR.
     Error,
-    /// `amount_of`.
+    /// Words that `amount_of` may say.
     AmountOf,
-    /// `profile`.
+    /// Words that `profile` may say.
     Profile,
 }
 
@@ -136,7 +136,7 @@ impl Words {
 /// A member that a payload has or may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {
-    /// Its name.
+    /// Name of the member.
     pub name: &'static str,
     /// What it looks like.
     pub form: Form,
@@ -154,7 +154,7 @@ pub struct PayloadForm {
     pub message_type: &'static str,
     /// Where it stands in the page: the anchor of its heading.
     pub anchor: &'static str,
-    /// Its members.
+    /// The members that a payload of this form may have.
     pub members: &'static [Member],
 }
 

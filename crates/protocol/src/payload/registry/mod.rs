@@ -38,7 +38,7 @@ named! {
         Rotate = "x811.registry/rotate",
         /// Leave for a while.
         Deactivate = "x811.registry/deactivate",
-        /// Come back.
+        /// Take a deactivated DID into use again.
         Reactivate = "x811.registry/reactivate",
         /// Leave for ever.
         Revoke = "x811.registry/revoke",
@@ -84,17 +84,17 @@ impl Verb {
 /// A well-formed message to the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// `x811.registry/register`.
+    /// Registers an agent (`x811.registry/register`).
     Register(Box<Registration>),
-    /// `x811.registry/update`.
+    /// Changes what the registration says (`x811.registry/update`).
     Update(Box<Update>),
-    /// `x811.registry/rotate`.
+    /// Replaces the agent's key (`x811.registry/rotate`).
     Rotate(Box<Rotation>),
-    /// `x811.registry/deactivate`.
+    /// Takes the DID out of use for now (`x811.registry/deactivate`).
     Deactivate,
-    /// `x811.registry/reactivate`.
+    /// Takes the DID into use again (`x811.registry/reactivate`).
     Reactivate,
-    /// `x811.registry/revoke`.
+    /// Takes the DID out of use for ever (`x811.registry/revoke`).
     Revoke,
 }
 

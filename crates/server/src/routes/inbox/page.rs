@@ -71,7 +71,6 @@ pub(in crate::routes) struct InboxPlace {
     pub(in crate::routes) cursor: Cursor,
     /// Place in the log.
     pub(in crate::routes) position: u64,
-    /// Its id.
     pub(in crate::routes) envelope_id: EnvelopeId,
     /// The interaction that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]

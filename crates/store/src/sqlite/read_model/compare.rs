@@ -25,7 +25,7 @@ const TABLES: [(&str, &str); 10] = [
 /// How one table of rows differs from what the log says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowDifference {
-    /// The table.
+    /// Name of the table.
     pub table: &'static str,
     /// Rows that are not, or not so, what the log says.
     pub unfounded: u64,

@@ -131,7 +131,6 @@ pub(super) async fn write(
     insert(connection, &MEMBERS, &members).await
 }
 
-/// One row.
 pub(super) async fn one(
     connection: &mut SqliteConnection,
     subject: Subject,
