@@ -71,8 +71,9 @@ impl Clock for SystemClock {
 /// A clock that a test moves by hand.
 #[derive(Debug)]
 pub struct ManualClock {
-    wall_ms: AtomicU64,
     monotonic_ms: AtomicU64,
+    /// The wall clock against the monotonic one, so that time that passes is one change for both.
+    wall_ahead_ms: AtomicU64,
     moved: tokio::sync::Notify,
 }
 
@@ -80,29 +81,30 @@ impl ManualClock {
     /// A clock that stands at `wall`.
     pub fn at(wall: TimestampMs) -> ManualClock {
         ManualClock {
-            wall_ms: AtomicU64::new(wall.as_ms()),
             monotonic_ms: AtomicU64::new(0),
+            wall_ahead_ms: AtomicU64::new(wall.as_ms()),
             moved: tokio::sync::Notify::new(),
         }
     }
 
     /// Lets `ms` pass on both clocks.
     pub fn advance_ms(&self, ms: u64) {
-        self.wall_ms.fetch_add(ms, Ordering::SeqCst);
         self.monotonic_ms.fetch_add(ms, Ordering::SeqCst);
         self.moved.notify_waiters();
     }
 
     /// Sets the wall clock alone, as an operator or a bad time server would.
     pub fn jump_wall_to(&self, wall: TimestampMs) {
-        self.wall_ms.store(wall.as_ms(), Ordering::SeqCst);
+        let ahead_ms = wall.as_ms().wrapping_sub(self.monotonic_ms());
+        self.wall_ahead_ms.store(ahead_ms, Ordering::SeqCst);
         self.moved.notify_waiters();
     }
 }
 
 impl Clock for ManualClock {
     fn wall(&self) -> TimestampMs {
-        TimestampMs::new(self.wall_ms.load(Ordering::SeqCst))
+        let ahead_ms = self.wall_ahead_ms.load(Ordering::SeqCst);
+        TimestampMs::new(ahead_ms.wrapping_add(self.monotonic_ms()))
     }
 
     fn monotonic_ms(&self) -> u64 {
@@ -156,6 +158,16 @@ enum Jump {
     Held,
 }
 
+impl Anchor {
+    fn at(&self, monotonic_ms: u64) -> TimestampMs {
+        if let Some(Jump::Held) = self.jump {
+            return self.wall;
+        }
+        let elapsed_ms = monotonic_ms.saturating_sub(self.monotonic_ms);
+        self.wall.saturating_add_ms(elapsed_ms)
+    }
+}
+
 /// What a check of the wall clock found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockState {
@@ -190,14 +202,7 @@ impl<C: Clock> LedgerClock<C> {
     /// Now, as it is recorded.
     pub fn now(&self) -> TimestampMs {
         let anchor = *self.lock();
-        if let Some(Jump::Held) = anchor.jump {
-            return anchor.wall;
-        }
-        let elapsed_ms = self
-            .clock
-            .monotonic_ms()
-            .saturating_sub(anchor.monotonic_ms);
-        anchor.wall.saturating_add_ms(elapsed_ms)
+        anchor.at(self.clock.monotonic_ms())
     }
 
     /// Milliseconds on the monotonic clock.
@@ -217,10 +222,9 @@ impl<C: Clock> LedgerClock<C> {
 
     /// Compares the wall clock with the anchored one.
     pub fn check(&self) -> ClockState {
-        let now = self.now();
-        let wall = self.clock.wall();
-        let monotonic_ms = self.clock.monotonic_ms();
+        let (wall, monotonic_ms) = self.read();
         let mut anchor = self.lock();
+        let now = anchor.at(monotonic_ms);
         if wall.since(now).max(now.since(wall)) <= JUMP_MS {
             // Small differences are followed forward, a drift at a time; never back.
             *anchor = Anchor {
@@ -268,6 +272,19 @@ impl<C: Clock> LedgerClock<C> {
         }
     }
 
+    /// Both clocks at one moment. A process may be stopped between two readings for any time, which would
+    /// look as if the wall clock had jumped.
+    fn read(&self) -> (TimestampMs, u64) {
+        loop {
+            let monotonic_ms = self.clock.monotonic_ms();
+            let wall = self.clock.wall();
+            let took_ms = self.clock.monotonic_ms().saturating_sub(monotonic_ms);
+            if took_ms <= COURSE_MS {
+                return (wall, monotonic_ms);
+            }
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Anchor> {
         self.anchor
             .lock()
@@ -279,6 +296,7 @@ impl<C: Clock> LedgerClock<C> {
 mod tests {
     use super::*;
     use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
 
     fn clocks(wall_ms: u64) -> (Arc<ManualClock>, LedgerClock<ManualClock>) {
         let wall = TimestampMs::new(wall_ms);
@@ -299,6 +317,43 @@ mod tests {
         assert_eq!(ledger.now(), TimestampMs::new(100_000));
         clock.advance_ms(1_000);
         assert_eq!(ledger.now(), TimestampMs::new(101_000));
+    }
+
+    /// A process that is stopped for a minute, once, between two readings of its clocks.
+    #[derive(Debug)]
+    struct Stopped {
+        inner: ManualClock,
+        is_due: AtomicBool,
+    }
+
+    impl Clock for Stopped {
+        fn wall(&self) -> TimestampMs {
+            if self.is_due.swap(false, Ordering::SeqCst) {
+                self.inner.advance_ms(60_000);
+            }
+            self.inner.wall()
+        }
+
+        fn monotonic_ms(&self) -> u64 {
+            self.inner.monotonic_ms()
+        }
+
+        async fn sleep_ms(&self, ms: u64) {
+            self.inner.sleep_ms(ms).await;
+        }
+    }
+
+    #[test]
+    fn lc_1_2_a_process_that_is_stopped_between_two_readings_sees_no_jump() {
+        let wall = TimestampMs::new(100_000);
+        let clock = Arc::new(Stopped {
+            inner: ManualClock::at(wall),
+            is_due: AtomicBool::new(false),
+        });
+        let ledger = LedgerClock::start(clock.clone(), wall);
+        clock.is_due.store(true, Ordering::SeqCst);
+        assert_eq!(ledger.check(), ClockState::Settled);
+        assert_eq!(ledger.now(), TimestampMs::new(160_000));
     }
 
     #[test]
