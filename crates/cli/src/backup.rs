@@ -15,7 +15,7 @@ use x811_ledger::port::LedgerStore as _;
 use x811_protocol::event::{Event, LedgerEvent};
 use x811_store::Backend;
 
-use crate::audit::{open_store, unopened};
+use crate::data_dir::{open_store, unopened};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};

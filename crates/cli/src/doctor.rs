@@ -15,7 +15,7 @@ use x811_store::{Backend, FileSnapshots, OpenError, ReadRows, RowDifference};
 use checkpoint::{FoundCheckpoint, Signed};
 use prefix::Prefix;
 
-use crate::audit::{open_store, unopened};
+use crate::data_dir::{open_store, unopened};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};

@@ -15,8 +15,8 @@ use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, Session
 use x811_protocol::stream::Subject;
 use x811_store::FileCheckpointStore;
 
-use crate::audit::open_store;
 use crate::context::Context;
+use crate::data_dir::open_store;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;

@@ -19,6 +19,7 @@ mod capability;
 mod command;
 mod completions;
 mod context;
+mod data_dir;
 #[cfg(feature = "serve")]
 mod demo;
 mod doctor;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 use x811_store::Backend;
 
-use crate::audit::unopened;
 use crate::backup::{Manifest, examined, files};
+use crate::data_dir::unopened;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use x811_ledger::audit::{AgainstError, Comparison, PaperReport, compare};
 
-use super::unreadable;
+use crate::data_dir::unreadable;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};

@@ -10,7 +10,8 @@ use x811_protocol::contract_page::{
     Contract, MAX_PAGE_BYTES, PageAction, PageError, PageStatus, verify,
 };
 
-use super::{Args, unreadable};
+use super::Args;
+use crate::data_dir::unreadable;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};

@@ -13,8 +13,9 @@ use x811_ledger::export::{Item, Reader};
 use x811_ledger::port::LedgerStore as _;
 
 use super::bar::Bar;
-use super::{input, open_store};
+use super::input;
 use crate::bounded;
+use crate::data_dir::open_store;
 use crate::failure::Failure;
 
 /// The largest proof file, in bytes: a record of 1 MiB in base64, and its path.

@@ -67,8 +67,8 @@ pub(super) async fn write(
 
     use super::until::rows_at;
 
-    let unopened = crate::audit::unopened;
-    let store = crate::audit::open_store(data_dir).await?;
+    let unopened = crate::data_dir::unopened;
+    let store = crate::data_dir::open_store(data_dir).await?;
     let rows = ReadRows::open_read_only(data_dir).await.map_err(unopened)?;
     let identity = Identity::load(data_dir)
         .map_err(|error| Failure::local("keys", error.to_string()))?

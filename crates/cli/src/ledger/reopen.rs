@@ -16,8 +16,8 @@ use x811_server::entropy::SystemEntropy;
 use x811_server::keys::Identity;
 use x811_store::{Backend, FileCheckpointStore};
 
-use crate::audit::expect_directory;
 use crate::backup::files;
+use crate::data_dir::expect_directory;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::log::notes::{self, MOVED};

@@ -8,7 +8,7 @@ use x811_protocol::key::PublicKey;
 use x811_server::entropy::SystemEntropy;
 use x811_server::keys::prepare_rotation;
 
-use crate::audit::expect_directory;
+use crate::data_dir::expect_directory;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};

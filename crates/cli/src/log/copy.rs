@@ -20,8 +20,8 @@ use x811_store::{
 };
 
 use super::notes::{self, COPYING, MOVED};
-use crate::audit::{expect_directory, open_store, unopened};
 use crate::backup::{examined, files};
+use crate::data_dir::{expect_directory, open_store, unopened};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
