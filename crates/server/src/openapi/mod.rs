@@ -20,11 +20,12 @@ pub(crate) use refused::Refused;
 use payloads::Payloads;
 use security::Schemes;
 
+use crate::error::ApiError;
 use axum::Router;
-use axum::http::HeaderValue;
 use axum::http::header::CONTENT_SECURITY_POLICY;
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::map_response;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::MethodRouter;
 use utoipa::__dev::{SchemaReferences, Tags};
 use utoipa::openapi::RefOr;
@@ -144,6 +145,10 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 );
 
 async fn with_policy(mut answer: Response) -> Response {
+    if answer.status() == StatusCode::NOT_FOUND {
+        return ApiError::not_found("the page has no such file: it begins at /docs/")
+            .into_response();
+    }
     answer.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
     answer
 }

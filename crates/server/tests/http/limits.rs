@@ -54,8 +54,6 @@ async fn lc_3_requests_per_second_and_address() {
     }
 }
 
-/// What reads bodies rests on it: each route knows whose request it answers, and refuses who asks
-/// for too much.
 /// Whatever a script in the page would be made to do, it has nobody else to tell.
 #[tokio::test]
 async fn the_docs_page_loads_and_asks_nothing_but_this_ledger() {
@@ -83,8 +81,12 @@ async fn the_docs_page_loads_and_asks_nothing_but_this_ledger() {
         inline,
         "the policy allows no script in the page itself: {page}"
     );
+    let nothing = world.get("/docs/nothing.js").await;
+    nothing.refused(404, "X811-4001");
 }
 
+/// What reads bodies rests on it: each route knows whose request it answers, and refuses who asks
+/// for too much.
 #[tokio::test]
 async fn lc_3_every_route_is_behind_the_limits() {
     let world = limited(|limits| {
