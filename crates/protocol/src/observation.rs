@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub struct Block {
     /// Hash of the block.
     pub hash: BlockHash,
-    /// Height of the block.
+    /// Height of the block in its chain.
     pub number: u64,
     /// The block's own timestamp, whole seconds since the Unix epoch.
     pub timestamp_s: u64,

@@ -263,7 +263,7 @@ pub struct Refuted {
 pub struct Claim {
     /// EIP-155 chain id.
     pub chain_id: ChainId,
-    /// Hash of the transaction.
+    /// Hash of the transaction that the transfer is in.
     pub tx_hash: TxHash,
     /// Place among the token's transfers of the transaction.
     pub ordinal: u64,

@@ -57,9 +57,9 @@ pub(crate) struct ErrorPayload {
 pub(crate) enum SubmittedMessage {
     /// The envelope alone.
     Bare(CapturedEnvelope),
-    /// The envelope as the member of an object.
+    /// An object with the envelope as its one member.
     Wrapped {
-        /// The envelope that it is about.
+        /// The envelope, as when it comes alone.
         envelope: CapturedEnvelope,
     },
 }
@@ -77,14 +77,14 @@ pub(crate) struct CapturedEnvelope {
     r#type: String,
     /// Who says it.
     from: Did,
-    /// The agent that it is sent to.
+    /// DID of the recipient: an agent, or the ledger.
     to: Did,
     /// ISO 8601, within five minutes of the ledger's clock.
     #[schema(example = "2026-11-21T10:00:00Z")]
     created: String,
     /// ISO 8601, after which the envelope is refused.
     expires: Option<String>,
-    /// A nonce that its sender uses once.
+    /// A text that its sender uses once and never again.
     nonce: String,
     /// What the type demands.
     payload: payloads::Payload,
@@ -99,7 +99,7 @@ pub(crate) struct AcceptedAnswer {
     accepted: Accepted,
     /// `envelope_id` once more, as the published SDK reads it; in answers to a submission.
     message_id: Option<EnvelopeId>,
-    /// `queued`, in answers to the published SDK.
+    /// `queued`, as the published SDK reads it; in answers to a submission.
     status: Option<String>,
     /// `state` once more, of a message of an interaction; likewise.
     interaction_status: Option<String>,
@@ -109,7 +109,7 @@ pub(crate) struct AcceptedAnswer {
 /// `ledger_opened` and each `ledger_key_rotated`.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AgentKeysAnswer {
-    /// DID of the agent.
+    /// The DID whose keys these are: that of an agent, or of the ledger.
     did: Did,
     #[serde(flatten)]
     page: RecordsPage,
@@ -167,14 +167,14 @@ pub(crate) struct InboxMessage {
     /// The earlier message that it names: an OFFER the REQUEST, all later ones the OFFER, an ERROR
     /// the message that it is about.
     answers: Option<EnvelopeId>,
-    /// The envelope that it is about.
+    /// The envelope, as its sender signed it.
     envelope: CapturedEnvelope,
 }
 
 /// An interaction's records.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct HistoryAnswer {
-    /// The interaction that engaged it.
+    /// Id of the interaction: the envelope id of its REQUEST.
     interaction: InteractionId,
     #[serde(flatten)]
     page: RecordsPage,
@@ -250,7 +250,7 @@ pub(crate) struct ReceiptEnd {
     signature: String,
     /// `paid`, or `returned` where it was taken back in between.
     standing: String,
-    /// Name of the stream.
+    /// Name of the stream: `interaction:` and the id.
     stream: String,
     /// Records that this is said of.
     tree_size: u64,
@@ -265,7 +265,7 @@ pub(crate) struct ReceiptAnswer {
     end: ReceiptEnd,
     /// Which keys the ledger had.
     keys: KeysAnswer,
-    /// Id of the interaction.
+    /// Id of the interaction: the envelope id of its REQUEST.
     interaction: InteractionId,
     /// OFFER, ACCEPT, VERIFY and every PAYMENT.
     envelopes: Vec<ReceiptEnvelope>,
@@ -273,7 +273,7 @@ pub(crate) struct ReceiptAnswer {
     ledger: Object,
     /// The parameters that the interaction was opened under.
     parameters: ReceiptRecord,
-    /// The record that confirms the payment.
+    /// The record that confirms the payment (`confirmed`).
     confirmed: ReceiptRecord,
     /// Every record under the checkpoint that replaced a key of the ledger; absent where none did.
     rotations: Option<Vec<ReceiptRecord>>,
