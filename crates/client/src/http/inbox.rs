@@ -65,7 +65,7 @@ pub struct Incoming {
     pub position: u64,
     /// The interaction it belongs to, on the ledger's word; absent where the ledger says none.
     pub interaction_id: Option<InteractionId>,
-    /// The envelope that it is about.
+    /// The envelope itself, whose signature was checked.
     pub envelope: VerifiedEnvelope,
 }
 

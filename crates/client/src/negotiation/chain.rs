@@ -65,7 +65,7 @@ pub struct Step {
     pub from: AgentId,
     /// The price it says or repeats, in the currency's smallest unit; micro-USDC for USDC (XX-7).
     pub amount_minor_units: u64,
-    /// The currency that the amounts of this step are in.
+    /// The currency that the amount is in.
     pub currency: String,
     /// The same in USDC, where that is the currency.
     #[serde(skip_serializing_if = "Option::is_none")]
