@@ -204,9 +204,9 @@ pub(crate) struct KeysAnswer {
 pub(crate) struct KeysInForce {
     /// Signs checkpoints, keys statements and ends of streams.
     checkpoint: String,
-    /// The key that signs the ledger's notices.
+    /// Signs notices and agent cards.
     envelope: String,
-    /// The key that signs receipts.
+    /// Signs receipts and the tokens of traces.
     receipt: String,
 }
 
