@@ -173,6 +173,7 @@ fn is_of_a_round(envelope: &VerifiedEnvelope) -> bool {
     ConsensusVerb::of(&header.message_type).is_some() || header.is_own_notice()
 }
 
+/// The answer of `GET /api/v1/messages/{uuid}`.
 #[derive(Deserialize)]
 pub(super) struct Page {
     pub(super) messages: Vec<Item>,
