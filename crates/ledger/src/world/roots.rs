@@ -62,7 +62,7 @@ enum StateOf<'a> {
     Network {
         blind_since_ms: Option<TimestampMs>,
     },
-    /// Of `agent:<did>` and `mail:<did>`.
+    /// Of streams `agent:<did>` and `mail:<did>`.
     Agent(&'a Agent),
     /// The same from rules 2 on.
     TrustedAgent {
@@ -72,11 +72,11 @@ enum StateOf<'a> {
     },
     Interaction(&'a State),
     Contract(&'a contract::State),
-    /// Of `descriptor:<did>`.
+    /// Of a stream `descriptor:<did>`.
     Descriptor(&'a descriptor::State),
     Session(&'a session::State),
     Agreement(&'a agreement::State),
-    /// Of `conduct:<did>`.
+    /// Of a stream `conduct:<did>`.
     Conduct(&'a conduct::State),
     Round(&'a round::State),
     /// The same from version 2 of rounds on.

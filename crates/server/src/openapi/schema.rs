@@ -37,15 +37,15 @@ pub(crate) struct Binary(Vec<u8>);
 /// The ERROR payload (AE-66): every answer that is no success.
 #[derive(ToSchema)]
 pub(crate) struct ErrorPayload {
-    /// A code of the registry.
+    /// Code of the registry that says what is wrong.
     #[schema(pattern = "^X811-[0-9]{4}$", example = "X811-4001")]
     code: String,
     /// What happened and what to do next.
     #[schema(max_length = 512)]
     message: String,
-    /// The envelope it is about.
+    /// Id of the envelope that it is about, where it is about one.
     related_message_id: Option<InteractionId>,
-    /// More for a program.
+    /// Members for a program; which ones depends on the code.
     details: Option<Value>,
     /// `code`, `message` and `details` once more, where the published SDK looks for them.
     error: Option<Value>,
@@ -69,26 +69,26 @@ pub(crate) enum SubmittedMessage {
 pub(crate) struct CapturedEnvelope {
     /// UUIDv7, unique for ever.
     id: InteractionId,
-    /// Of the protocol.
+    /// Semantic version of the protocol.
     #[schema(example = "0.1.0")]
     version: String,
     /// `x811/request` and its seven siblings, `x811.registry/…`, or a custom type.
     #[schema(example = "x811/request", max_length = 128)]
     r#type: String,
-    /// Who says it.
+    /// DID of the sender.
     from: Did,
     /// DID of the recipient: an agent, or the ledger.
     to: Did,
-    /// ISO 8601, within five minutes of the ledger's clock.
+    /// When it was made, in ISO 8601; within five minutes of the ledger's clock.
     #[schema(example = "2026-11-21T10:00:00Z")]
     created: String,
     /// ISO 8601, after which the envelope is refused.
     expires: Option<String>,
     /// A text that its sender uses once and never again.
     nonce: String,
-    /// What the type demands.
+    /// What it says; which members it has depends on `type`.
     payload: payloads::Payload,
-    /// Ed25519, base64url without padding.
+    /// The Ed25519 signature, in base64url without padding.
     signature: String,
 }
 
@@ -292,13 +292,13 @@ pub(crate) struct ReceiptAnswer {
 pub(crate) struct ReceiptEnvelope {
     /// The message, as its sender signed it.
     body: Object,
-    /// By its sender.
+    /// The sender's signature, in base64url without padding.
     signature: String,
-    /// The sender's key.
+    /// The public key that verifies it, in multibase.
     key: String,
     /// `direct`; absent for `digest`.
     profile: Option<String>,
-    /// What the decision used besides.
+    /// What the decision used besides the message.
     derived: Object,
     /// Place in the log.
     position: u64,
@@ -306,7 +306,7 @@ pub(crate) struct ReceiptEnvelope {
     prev: Digest,
     /// The ledger's clock when it decided.
     recorded_at_ms: u64,
-    /// Place in its stream.
+    /// Place in the stream of the interaction.
     stream_seq: u64,
 }
 
