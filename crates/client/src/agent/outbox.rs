@@ -42,7 +42,7 @@ pub enum Act {
     Error,
     /// A VERIFY of a RESULT.
     Verify,
-    /// A PAYMENT that names transactions.
+    /// A PAYMENT: the transactions that paid.
     Payment,
     /// Terms of a negotiation: its offer, or a counter.
     Terms,

@@ -57,9 +57,9 @@ pub(crate) struct ErrorPayload {
 pub(crate) enum SubmittedMessage {
     /// The envelope alone.
     Bare(CapturedEnvelope),
-    /// An object with the envelope as its one member.
+    /// The envelope inside an object, `{"envelope": …}`.
     Wrapped {
-        /// The envelope, as when it comes alone.
+        /// The envelope itself.
         envelope: CapturedEnvelope,
     },
 }
