@@ -57,9 +57,9 @@ pub fn run(arguments: &[&str]) -> Finished {
 pub struct Finished {
     /// Exit code; `None` when a signal ended it.
     pub code: Option<i32>,
-    /// Standard output.
+    /// What it wrote to standard output.
     pub stdout: String,
-    /// Standard error.
+    /// What it wrote to standard error.
     pub stderr: String,
 }
 

@@ -16,12 +16,12 @@ use std::thread;
 
 use crate::anvil::checkout;
 
-/// Who verifies.
+/// A program that is not ours and verifies what we write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verifier {
     /// Go's `sumdb/note` and `sumdb/tlog`. Knows no cosignatures.
     Go,
-    /// PyPI `aics-tlog`.
+    /// PyPI `aics-tlog`, for logs and proofs.
     Aics,
     /// The reader of bundles, receipts and rendered contracts in `tests/verifiers`, which was written
     /// from the texts beside `FORMAT.md` and from `docs/`.

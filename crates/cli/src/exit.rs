@@ -30,6 +30,7 @@ pub(crate) enum Exit {
     Unverified,
     /// `audit` and `receipt verify`: nothing contradicts, but something that should be decidable is not.
     Incomplete,
+    /// Ended by Ctrl-C.
     Interrupted,
 }
 

@@ -30,7 +30,9 @@ pub(crate) trait Report: Serialize {
 pub(crate) enum Tone {
     /// Neither good nor bad.
     Plain,
+    /// As it was wished.
     Good,
+    /// Neither yet: something is awaited.
     Waiting,
     /// Not as wished.
     Bad,

@@ -166,7 +166,7 @@ pub fn offer_hash(payload: &Map<String, Value>) -> Digest {
 pub struct Custom {
     /// The type of the message, `x811.<namespace>/<name>`.
     pub message_type: x811_protocol::envelope::CustomType,
-    /// The payload of the message.
+    /// What it says, in members of its own.
     pub payload: Map<String, Value>,
 }
 

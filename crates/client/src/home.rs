@@ -23,7 +23,7 @@ use crate::identity::{AgentName, Identity, IdentityError};
 /// The largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The directory where an agent's identity and files lie.
+/// The directory where the agents of one owner lie, with all that is theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     path: PathBuf,

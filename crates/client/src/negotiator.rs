@@ -60,9 +60,9 @@ pub struct Limits {
 /// The prices that were said, each side's oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Said<'a> {
-    /// What this agent has said so far.
+    /// The prices that this agent named.
     pub own: &'a [MicroUsdc],
-    /// The other party's.
+    /// The prices that the other party named.
     pub theirs: &'a [MicroUsdc],
 }
 
@@ -75,7 +75,7 @@ pub trait Strategy: Send + Sync {
 /// The same step in every turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedConcession {
-    /// How much is conceded in a round of bidding.
+    /// By how much it comes towards the other side in a turn.
     pub step: MicroUsdc,
 }
 
@@ -104,11 +104,11 @@ impl Strategy for TitForTat {
 /// What to say to the other party's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// Agree to what the other side named last.
+    /// Agree to the other party's last terms.
     Accept,
     /// Name this price.
     Counter(MicroUsdc),
-    /// Refuse, and end it.
+    /// Agree to nothing, which ends the negotiation.
     Reject,
 }
 

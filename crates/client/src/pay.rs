@@ -66,7 +66,7 @@ pub struct PayClient {
 pub struct Transfer {
     /// The account that is paid.
     pub payee: EvmAddress,
-    /// How much was transferred.
+    /// How much is paid.
     pub amount: MicroUsdc,
 }
 
@@ -79,7 +79,7 @@ pub struct SignedTransfer {
     pub chain_id: ChainId,
     /// The token's contract.
     pub token: EvmAddress,
-    /// The payer.
+    /// The account that pays.
     pub payer: EvmAddress,
     /// What is paid.
     pub transfer: Transfer,

@@ -41,11 +41,11 @@ pub struct Provider {
 pub enum ProviderStatus {
     /// Yes, and its document is valid.
     Active,
-    /// The DID is out of use until it is reactivated.
+    /// Not now: it is out of use until it is reactivated.
     Deactivated,
     /// Past its time.
     Expired,
-    /// The DID is out of use for ever.
+    /// Never again: it is out of use for good.
     Revoked,
     /// Its document is not valid.
     InvalidDocument,

@@ -60,7 +60,7 @@ impl Transcript {
         })
     }
 
-    /// Id of the interaction.
+    /// Id of the interaction that it is of.
     pub fn id(&self) -> InteractionId {
         self.view.id
     }

@@ -93,20 +93,20 @@ impl UsageStrategy for Straight {
 /// What to say to the other party's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsageReply {
-    /// Agree to what the other side named last.
+    /// Agree to the other party's last terms.
     Accept,
-    /// Name other terms.
+    /// Name these numbers.
     Counter(Usage),
-    /// Refuse, and end it.
+    /// Agree to nothing, which ends the session.
     Reject,
 }
 
 /// Terms that were said, each side's oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SaidUsage<'a> {
-    /// What this agent has said so far.
+    /// The terms that this agent named.
     pub own: &'a [Usage],
-    /// The other party's.
+    /// The terms that the other party named.
     pub theirs: &'a [Usage],
 }
 

@@ -54,7 +54,7 @@ impl Member {
 /// A checkpoint that a policy holds for good.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trusted {
-    /// The checkpoint that holds.
+    /// The checkpoint, signed by its log and by as many witnesses as the policy asks for.
     pub checkpoint: Checkpoint,
     /// Who cosigned it, among those the policy names.
     pub cosignatures: Vec<Cosignature>,

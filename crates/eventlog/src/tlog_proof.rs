@@ -115,7 +115,7 @@ pub enum TlogProofError {
     /// Extra data that is no base64.
     #[error("the line `extra` holds standard base64 with padding")]
     Extra,
-    /// The proof names no index.
+    /// The line `index` is missing, or holds no plain number.
     #[error(
         "a line `index` with a decimal number without leading zeros has to come before the hashes"
     )]

@@ -44,7 +44,7 @@ pub struct Accepted {
     pub interaction_id: Option<InteractionId>,
     /// What the message is about; absent for messages about nothing.
     pub subject: Option<AnsweredSubject>,
-    /// Envelope id of the message.
+    /// Id of the envelope that was accepted.
     pub envelope_id: EnvelopeId,
     /// Place in the log.
     pub position: u64,

@@ -66,19 +66,19 @@ pub trait Places {
 
 /// What [`LedgerStore`]s are reached through: a test may keep more beside one, its folder for instance.
 pub trait StorePlace {
-    /// The kind of store under test.
+    /// The kind of store.
     type Store: LedgerStore;
 
-    /// The store under test.
+    /// The store that is under test.
     fn store(&self) -> &Self::Store;
 }
 
 /// The same for rows.
 pub trait RowsPlace {
-    /// The kind of read model under test.
+    /// The kind of rows.
     type Rows: ReadModel;
 
-    /// The read model under test.
+    /// The rows that are under test.
     fn rows(&self) -> &Self::Rows;
 }
 

@@ -57,7 +57,7 @@ pub enum CopyError {
         "the {size} records in the new place are not the first {size} of this log: name an empty place"
     )]
     OtherLog {
-        /// How many records the other log has.
+        /// How many records there are in the new place.
         size: u64,
     },
     /// The running state of a tree is not that over the records.

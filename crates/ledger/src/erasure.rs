@@ -61,11 +61,11 @@ impl fmt::Display for ReasonCode {
 /// What an operator asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErasureRequest {
-    /// The subject whose bodies are erased.
+    /// The subject whose bodies are to be erased.
     pub subject: Subject,
     /// Who orders it; whether they may has been asked before.
     pub operator: Did,
-    /// The code that says why it was erased.
+    /// Why they are to be erased, in a code.
     pub reason_code: ReasonCode,
     /// What they signed; the record keeps it.
     pub order: Option<ErasureOrder>,

@@ -36,7 +36,7 @@ pub struct Figures {
     pub checked_together: Counter,
     /// Group commits that failed.
     pub failed_commits: Counter,
-    /// How many records this process has written.
+    /// Records that were written.
     pub records: Counter,
     /// Lapses among them.
     pub lapses: Counter,

@@ -31,7 +31,7 @@ pub struct Replaced {
     pub position: u64,
     /// What it was for.
     pub role: LedgerRole,
-    /// The public key that was replaced.
+    /// The public key that is in force no more.
     pub old_key: PublicKey,
 }
 

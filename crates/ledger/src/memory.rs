@@ -334,7 +334,7 @@ pub struct Rows {
 }
 
 impl MemoryReadModel {
-    /// A read model without rows.
+    /// Rows of an empty log: none.
     pub fn new() -> MemoryReadModel {
         MemoryReadModel::default()
     }

@@ -45,7 +45,7 @@ pub struct SignedNotice {
     pub cause: u64,
     /// The code told by an `x811/error`.
     pub code: Option<Code>,
-    /// The envelope that it is about.
+    /// The header of the notice's envelope, as its record has it.
     pub envelope: AcceptedHeader,
     /// Its canonical signable bytes.
     pub body: Arc<[u8]>,

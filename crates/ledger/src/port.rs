@@ -71,7 +71,7 @@ pub struct SpentNonce {
     pub tag: Digest,
     /// When it was answered.
     pub at_ms: TimestampMs,
-    /// Whether its message was accepted or refused.
+    /// How it was answered.
     pub outcome: NonceOutcome,
 }
 
@@ -217,7 +217,7 @@ pub trait ContractWallets: Send + Sync {
     ) -> impl Future<Output = Result<Vec<ContractVerdict>, ContractsNotAsked>> + Send;
 }
 
-/// A checker of contract wallets that asks no network: nothing is bound by it.
+/// For a ledger that can ask no network: no contract wallet is bound.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoContracts;
 

@@ -20,7 +20,7 @@ use x811_protocol::trust::TrustCounters;
 pub struct InteractionRow<D = Value> {
     /// Envelope id of its REQUEST.
     pub id: InteractionId,
-    /// The agent that asked.
+    /// The agent that asked for work.
     pub initiator: Did,
     /// Who was asked.
     pub provider: Did,
@@ -67,7 +67,7 @@ impl From<InteractionRow> for RowChange {
 /// A subject of a machine beside `interaction`, as readers see it (machines.md section 10).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SubjectRow<D = Value> {
-    /// The subject that it is about.
+    /// The subject that is shown.
     pub subject: Subject,
     /// Name of its state.
     pub state: String,
@@ -200,9 +200,9 @@ pub enum RowChange {
     Interaction(Box<InteractionRow<String>>),
     /// Insert or replace by subject. The members of its detail stand in the order of their names.
     Subject(Box<SubjectRow<String>>),
-    /// Adds a row of a delivery.
+    /// Insert: an envelope on its way to somebody.
     Delivery(DeliveryRow),
-    /// Adds a record to the row list of its stream.
+    /// Insert: the place of a record in its stream.
     StreamRecord(StreamRow),
     /// Insert or replace by the position of the registration.
     Agent(AgentRow),
@@ -213,7 +213,7 @@ pub enum RowChange {
         /// Task types it offers.
         names: Arc<[String]>,
     },
-    /// Adds what an agent has earned as of a record.
+    /// Insert: what an agent has earned, from a record on.
     Trust(TrustRow),
     /// Insert, unless that account has paid before.
     Payer {

@@ -53,7 +53,7 @@ pub enum PageStatus {
 pub enum PageAction {
     /// The first terms.
     Offer,
-    /// The other terms that a party names.
+    /// Other terms in place of the last ones.
     Counter,
     /// Agreement to the last terms.
     Accept,
@@ -461,7 +461,7 @@ pub enum EntryFault {
     /// Its agent is neither party (XN-4).
     #[error("its agent is no party to the contract")]
     Stranger,
-    /// The page does not begin with an offer (XN-3).
+    /// The first entry is no offer (XN-3).
     #[error("a contract begins with an offer")]
     NoOffer,
     /// The offer is by somebody other than the initiator (XN-1).

@@ -325,6 +325,7 @@ impl<'a> Reader<'a> {
         char::from_u32(code_point).ok_or(JsonError::LoneSurrogate { offset })
     }
 
+    /// Reads `uXXXX`: one unit of UTF-16 in four hex digits.
     fn code_unit(&mut self) -> Result<u32, JsonError> {
         let digits = self.text.as_bytes().get(self.at + 1..self.at + 5);
         let unit = digits.and_then(|digits| {

@@ -147,7 +147,7 @@ pub trait Machine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordRef {
-    /// The envelope that it is about.
+    /// Id of the envelope.
     pub envelope: EnvelopeId,
     /// Hash of the record.
     pub hash: Digest,

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub struct Block {
     /// Hash of the block.
     pub hash: BlockHash,
-    /// Height of the block.
+    /// Height of the block in its chain.
     pub number: u64,
     /// The block's own timestamp, whole seconds since the Unix epoch.
     pub timestamp_s: u64,
@@ -112,7 +112,7 @@ pub enum TransactionStatus {
 /// A transaction in a block that the head descends from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MinedTransaction {
-    /// The block that it is in.
+    /// The block that the transaction is in.
     pub block: Block,
     /// Receipt status 1.
     pub succeeded: bool,
@@ -206,7 +206,7 @@ pub enum Observation {
     Unreachable {
         /// The network's name.
         network: String,
-        /// Why there is none.
+        /// Why nothing is seen.
         cause: BlindCause,
         /// Configured labels of the endpoints that gave no usable answer; never URLs.
         silent: Vec<String>,

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::de::{Deserializer, Error, Visitor};
 
+/// A text of `LENGTH` ASCII characters.
 #[derive(Clone, Copy)]
 pub(crate) struct Spelled<const LENGTH: usize>([u8; LENGTH]);
 

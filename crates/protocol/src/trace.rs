@@ -68,7 +68,7 @@ named! {
         Renegotiate = "capability_renegotiate",
         /// First terms of a contract.
         ContractOffer = "contract_offer",
-        /// A counter-offer with other terms.
+        /// Other terms in place of the last ones.
         ContractCounter = "contract_counter",
         /// The last terms were accepted.
         ContractAccept = "contract_accept",

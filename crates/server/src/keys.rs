@@ -34,11 +34,11 @@ const IDENTITY: &str = "identity.json";
 pub struct Identity {
     /// What position 0 of a new log says: the names, and the keys below.
     pub opened: LedgerOpened,
-    /// The key that signs the ledger's notices.
+    /// The key that signs notices and agent cards.
     pub envelope_key: SecretKey,
-    /// The key that signs checkpoints.
+    /// The key that signs checkpoints, keys statements and ends of streams.
     pub checkpoint_key: SecretKey,
-    /// The key that signs receipts.
+    /// The key that signs receipts and the tokens of traces.
     pub receipt_key: SecretKey,
     /// Keys that those above replace: their files are there still.
     pub replaced: Vec<Replaced>,

@@ -27,7 +27,7 @@ pub(crate) enum Purpose {
 /// Why nobody may write here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Sealed {
-    /// The ledger was moved away from here.
+    /// The log was moved to another place, or this is a copy for reading.
     #[error(
         "this log was moved to another place with `x811 log copy`, or is a copy for reading: nobody \
          writes to it any more. The file MOVED in the data directory says where it is now; start the \

@@ -48,7 +48,7 @@ pub type Expecting = Arc<dyn Fn(&Reported<'_>) -> Expected + Send + Sync>;
 /// What the ledger is about to be told, and should have been told before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reported<'a> {
-    /// The head that the report is as of.
+    /// The agreed head that it is told of.
     pub head: Block,
     /// Transactions that are in no block any more, or that were asked for in vain. The ledger may
     /// not know: what it was told is lost when it cannot write.

@@ -275,7 +275,7 @@ pub struct BrokenBranch {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the endpoint answered with header {number}, which is not the one asked for")]
 pub struct StrayHeader {
-    /// Height of the block.
+    /// Height of the header that it answered with.
     pub number: u64,
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub struct Call<'a> {
     /// Its method, such as `eth_getLogs`.
     pub method: &'a str,
-    /// Its parameters.
+    /// Its parameters, as JSON.
     pub params: &'a Value,
     /// How many calls of this method there were, this one included.
     pub nth: u64,
@@ -42,7 +42,7 @@ pub enum Act {
     Cut,
     /// A JSON-RPC error: code and message.
     Error(i64, &'static str),
-    /// Another result.
+    /// This result in place of the node's own.
     Replace(Value),
     /// A result made from the node's own, which is null where it has none.
     Edit(Box<dyn FnOnce(&mut Value) + Send + Sync>),

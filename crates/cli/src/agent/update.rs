@@ -111,6 +111,7 @@ fn keeps_every_wallet(
     }
 }
 
+/// What `--endpoint` says: a URL, or that there is none.
 #[derive(Debug, Clone)]
 struct Endpoint(Option<String>);
 
@@ -125,6 +126,7 @@ impl FromStr for Endpoint {
     }
 }
 
+/// What `--expires` says: a moment, or that there is none.
 #[derive(Debug, Clone, Copy)]
 struct Expiry(Option<TimestampMs>);
 

@@ -11,7 +11,7 @@ use crate::output::{Out, Report};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Whose
+    /// The agent whose trust is shown
     did: Did,
     /// As of the record at this position; the last one without it
     #[arg(long, value_name = "POSITION")]

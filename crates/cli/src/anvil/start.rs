@@ -115,6 +115,7 @@ struct Started {
 #[derive(Debug, Serialize)]
 struct Account {
     address: &'static str,
+    /// No secret: everybody knows the keys of Anvil's accounts.
     private_key: &'static str,
     usdc: String,
 }

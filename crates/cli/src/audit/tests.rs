@@ -22,6 +22,7 @@ use crate::command::Global;
 use crate::context::Context;
 use crate::output::tests::kept;
 
+/// The moment 2026-01-01T00:00:00Z.
 const NOW: TimestampMs = TimestampMs::new(1_767_225_600_000);
 
 struct Sevens;

@@ -49,7 +49,7 @@ pub(super) struct Backends {
     beside_url: Option<String>,
 }
 
-/// A place.
+/// Where a benchmark keeps its log.
 #[derive(Debug)]
 pub(super) struct BenchPlace {
     kind: Kind,

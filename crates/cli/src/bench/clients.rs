@@ -16,6 +16,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 /// How a ledger answers; whatever else it may say ends the benchmark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
+    /// Accepted, and so durable.
     Accepted,
     /// X811-9001, and why: not now, but the same bytes may come again.
     Busy(String),

@@ -41,7 +41,9 @@ pub(super) struct BenchLedger<C = SystemClock> {
 /// How long the steps of a start took.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StartTimes {
+    /// How long it took to open `ledger.db`.
     pub(super) store: Duration,
+    /// How long it took to open `read.db`.
     pub(super) rows: Duration,
     /// From there to a sequencer: reading a snapshot, replaying, writing rows that are missing.
     pub(super) world: Duration,

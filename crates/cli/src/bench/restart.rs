@@ -206,7 +206,9 @@ struct Start {
     nonces: usize,
     /// Agreements in force that it holds.
     agreements: usize,
+    /// How long it took to open `ledger.db`.
     store_ms: f64,
+    /// How long it took to open `read.db`.
     rows_ms: f64,
     /// Reading the snapshot, replaying the records after it.
     world_ms: f64,

@@ -34,7 +34,7 @@ struct Listed {
     agreements: Vec<AgreementView>,
 }
 
-/// One agreement.
+/// An agreement with its records.
 #[derive(Serialize)]
 struct One {
     #[serde(flatten)]

@@ -31,7 +31,7 @@ struct Listed {
     sessions: Vec<SessionView>,
 }
 
-/// One session.
+/// A session with its records.
 #[derive(Serialize)]
 struct One {
     #[serde(flatten)]

@@ -44,7 +44,7 @@ enum Step {
     Offer(Terms),
     /// Answer the last terms with another amount
     Counter {
-        /// neg-UUID
+        /// Id of the negotiation: neg-UUID
         negotiation: Parsed<Negotiation>,
         /// What is paid, such as `0.029`
         amount_usdc: Usdc,
@@ -55,21 +55,21 @@ enum Step {
     },
     /// Agree to the last terms
     Accept {
-        /// neg-UUID
+        /// Id of the negotiation: neg-UUID
         negotiation: Parsed<Negotiation>,
         /// The amount of the terms that you agree to, as `list` shows it
         confirm_amount_usdc: Usdc,
     },
     /// Turn the last terms down; ends the negotiation
     Reject {
-        /// neg-UUID
+        /// Id of the negotiation: neg-UUID
         negotiation: Parsed<Negotiation>,
         /// A word for the other party
         message: Option<String>,
     },
     /// Take your own last terms back; ends the negotiation
     Withdraw {
-        /// neg-UUID
+        /// Id of the negotiation: neg-UUID
         negotiation: Parsed<Negotiation>,
         /// A word for the other party
         message: Option<String>,
@@ -82,7 +82,7 @@ enum Step {
     },
     /// A negotiation that was agreed on, as a contract
     Show {
-        /// neg-UUID
+        /// Id of the negotiation: neg-UUID
         negotiation: Parsed<Negotiation>,
     },
 }

@@ -70,7 +70,7 @@ pub(super) struct Offer {
     deliverables: Vec<String>,
     /// How long the offer stands, in seconds; the ledger caps it at 300, which it is without it
     expiry_s: Option<u64>,
-    /// Further conditions
+    /// Conditions beside the price, as text for people
     terms: Option<String>,
 }
 

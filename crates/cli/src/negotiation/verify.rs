@@ -104,6 +104,7 @@ enum BundleVerdict {
     Broken {
         #[serde(skip_serializing_if = "Option::is_none")]
         profile: Option<Profile>,
+        /// The first step that does not hold, from 0.
         step: usize,
         why: String,
     },

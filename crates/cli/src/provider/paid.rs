@@ -18,7 +18,7 @@ pub(crate) struct Args {
     /// Which interaction; without one, all that the agent provides
     #[arg(value_name = "INTERACTION", conflicts_with = "named")]
     interaction: Option<InteractionId>,
-    /// The same
+    /// The same, as an option
     #[arg(long = "interaction", value_name = "INTERACTION")]
     named: Option<InteractionId>,
     /// Of all interactions, only so many of the newest

@@ -80,7 +80,7 @@ pub struct Decision {
 pub enum Answer {
     /// Accept the OFFER.
     Approve,
-    /// The person rejects it.
+    /// Reject the OFFER.
     Reject,
 }
 

@@ -33,7 +33,7 @@ pub struct Caps {
 pub struct Commitment {
     /// Of which interaction.
     pub interaction: InteractionId,
-    /// The agent that it is owed to.
+    /// The provider that it is promised to.
     pub counterparty: Did,
     /// Paid on which network.
     pub network: String,

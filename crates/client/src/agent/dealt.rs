@@ -29,7 +29,7 @@ pub(crate) enum Stage {
 /// Terms that somebody proposed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Proposed {
-    /// The agent that proposed it.
+    /// The agent that proposed them.
     pub author: Did,
     /// Envelope id of the message.
     pub step: EnvelopeId,

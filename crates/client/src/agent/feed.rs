@@ -187,12 +187,10 @@ pub(crate) enum FromFeed {
         page: InboxPage,
         interactions: Vec<InteractionId>,
     },
+    /// The feed answers again, or for the first time.
     Back,
-    /// It does not, this often in a row.
-    Lost {
-        failures: u32,
-        cause: String,
-    },
+    /// The feed does not answer, this often in a row.
+    Lost { failures: u32, cause: String },
     /// Another loop of this agent took over: this one must send nothing more.
     Replaced,
 }

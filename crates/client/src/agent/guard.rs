@@ -35,14 +35,14 @@ pub enum Ruling {
     Refused {
         /// The `code` of a REJECT.
         code: RejectCode,
-        /// The `error_code`, where it gives one.
+        /// The `error_code` of a REJECT, where there is one.
         error_code: Option<Code>,
-        /// The reason that is given.
+        /// The `reason` of a REJECT: why, for a person.
         reason: String,
     },
     /// No OFFER of this interaction can be accepted by this agent now.
     NoOffer {
-        /// State as of its last record.
+        /// The state that it is in.
         state: StateName,
     },
 }

@@ -12,13 +12,13 @@ pub struct Notice {
     pub at_ms: TimestampMs,
     /// In which interaction, if in one.
     pub interaction: Option<InteractionId>,
-    /// What the notice tells.
+    /// What kind of thing happened.
     pub what: What,
     /// More, for a person; may quote an agent or the ledger, so escape it before you print it.
     pub text: String,
 }
 
-/// What a loop tells the person who runs it.
+/// The kinds of things that a loop tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The loop runs.
@@ -64,7 +64,7 @@ impl What {
 /// Whoever is told.
 pub type Observer = Arc<dyn Fn(&Notice) + Send + Sync>;
 
-/// A teller that tells nobody.
+/// An observer that does nothing with what it is told.
 pub fn silent() -> Observer {
     Arc::new(|_| {})
 }

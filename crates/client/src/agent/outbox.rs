@@ -30,19 +30,19 @@ pub(crate) const MAX_SEALED: u32 = 3;
 pub enum Act {
     /// A REQUEST that opens an interaction.
     Request,
-    /// An OFFER for a REQUEST.
+    /// An OFFER in answer to a REQUEST.
     Offer,
     /// An ACCEPT of an OFFER.
     Accept,
     /// A REJECT of an OFFER.
     Reject,
-    /// A RESULT that delivers work.
+    /// A RESULT: the work that is delivered.
     Result,
     /// ERROR: that there will be no RESULT.
     Error,
-    /// A VERIFY of a result.
+    /// A VERIFY of a RESULT.
     Verify,
-    /// A PAYMENT that declares transactions.
+    /// A PAYMENT: the transactions that paid.
     Payment,
     /// Terms of a negotiation: its offer, or a counter.
     Terms,
@@ -110,7 +110,7 @@ pub struct Entry {
     pub interaction: InteractionId,
     /// What it says.
     pub act: Act,
-    /// Id of the envelope.
+    /// Id of the envelope that is in the outbox.
     pub envelope_id: EnvelopeId,
     /// SHA-256 of its body: what its record must hold.
     pub digest: Digest,
@@ -192,7 +192,7 @@ pub enum Lookup {
         /// The ledger's time.
         as_of_ms: Option<TimestampMs>,
     },
-    /// The ledger did not answer.
+    /// No answer, or one that says nothing of the envelope.
     Silence,
 }
 

@@ -426,7 +426,7 @@ pub enum LoopError {
     /// The state file.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The ledger could not be asked, or refused.
+    /// The ledger did not answer, refused, or cannot be believed.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The system gave no random numbers.

@@ -108,7 +108,7 @@ pub enum Outcome {
     /// In the outbox.
     #[default]
     Open,
-    /// The initiator accepted what was delivered.
+    /// The ledger accepted it.
     Delivered,
     /// Refused for good.
     Refused(Code),
@@ -122,7 +122,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// Hash of the OFFER that is asked about.
+    /// Hash of that OFFER.
     pub offer_hash: Digest,
     /// What it costs in all.
     pub total: MicroUsdc,
@@ -132,7 +132,7 @@ pub struct Asked {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Alarm {
-    /// When it was raised.
+    /// When the alarm was raised.
     pub at_ms: TimestampMs,
     /// About which interaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,9 +13,9 @@ use crate::compose::{Judgement, ResultContent};
 /// A task that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// Id of the interaction.
+    /// Id of the interaction that it belongs to.
     pub interaction: InteractionId,
-    /// The agent that asked.
+    /// The agent that asked for it.
     pub initiator: Did,
     /// The capability asked for.
     pub task_type: String,

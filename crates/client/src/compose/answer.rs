@@ -12,7 +12,7 @@ use super::{ComposeError, Members, Payload, offer_hash};
 /// Takes an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accept {
-    /// Envelope id of the OFFER.
+    /// Envelope id of the OFFER that is taken.
     pub offer_id: EnvelopeId,
     /// What the initiator saw of it.
     pub offer_hash: Digest,
@@ -44,7 +44,7 @@ impl Payload for Accept {
 /// Turns an offer down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reject {
-    /// Envelope id of the OFFER.
+    /// Envelope id of the OFFER that is turned down.
     pub offer_id: EnvelopeId,
     /// Why, for a person.
     pub reason: String,

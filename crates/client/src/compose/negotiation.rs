@@ -25,7 +25,7 @@ pub enum NegotiationStep {
         /// For a person.
         message: Option<String>,
     },
-    /// Name other terms.
+    /// Other terms in place of the last ones.
     Counter {
         /// Which terms they answer.
         answers: Answered,
@@ -38,21 +38,21 @@ pub enum NegotiationStep {
     },
     /// The last terms are agreed on.
     Accept {
-        /// The terms that it answers.
+        /// The terms that are agreed on.
         answers: Answered,
         /// SHA-256 of their RFC 8785 form.
         terms_hash: Digest,
     },
-    /// Refuse the terms, which ends the negotiation.
+    /// The last terms are not agreed on, which ends the negotiation.
     Reject {
-        /// The terms that it answers.
+        /// The terms that are not agreed on.
         answers: Answered,
         /// For a person.
         message: Option<String>,
     },
     /// One's own last terms are taken back.
     Withdraw {
-        /// The terms that it answers.
+        /// The terms that are taken back.
         answers: Answered,
         /// For a person.
         message: Option<String>,
@@ -62,7 +62,7 @@ pub enum NegotiationStep {
 /// The terms that a message is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
-    /// Id of the negotiation: the envelope id of its first offer.
+    /// Id of the negotiation: the envelope id of its offer.
     pub negotiation: ContractId,
     /// The envelope that proposed them.
     pub step: EnvelopeId,

@@ -12,11 +12,11 @@ use super::{ComposeError, Members, Payload};
 /// Names the transfer that pays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
-    /// The interaction: the envelope id of its REQUEST.
+    /// Id of the interaction: the envelope id of its REQUEST.
     pub interaction: InteractionId,
     /// Envelope id of the OFFER.
     pub offer_id: EnvelopeId,
-    /// Hash of the transaction.
+    /// Hash of the transaction that paid.
     pub tx_hash: TxHash,
     /// The transaction that moved the fee, when it was another one.
     pub fee_tx_hash: Option<TxHash>,

@@ -7,7 +7,7 @@ use x811_protocol::id::{EnvelopeId, InteractionId};
 
 use super::{ComposeError, Members, Payload};
 
-/// What a RESULT delivers, before it is composed.
+/// The work that a RESULT delivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// The REQUEST that was worked on.

@@ -44,7 +44,7 @@ pub enum SessionStep {
         /// The terms, as connect.md has them.
         terms: Map<String, Value>,
     },
-    /// Name other terms.
+    /// Other terms in place of the last ones.
     Counter {
         /// Which terms they answer.
         answers: AnsweredTerms,
@@ -53,14 +53,14 @@ pub enum SessionStep {
     },
     /// The last terms are accepted.
     Accept {
-        /// The terms that it answers.
+        /// The terms that are accepted.
         answers: AnsweredTerms,
         /// SHA-256 of their RFC 8785 form.
         terms_hash: Digest,
     },
     /// The last terms are not accepted; ends the session.
     Reject {
-        /// The terms that it answers.
+        /// The terms that are not accepted.
         answers: AnsweredTerms,
         /// Why; never blank.
         rationale: String,
@@ -91,11 +91,11 @@ pub enum SessionStep {
 /// An agreement that is negotiated again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Renews {
-    /// Id of the agreement.
+    /// Id of that agreement.
     pub agreement: AgreementId,
     /// The revision in force.
     pub revision: u64,
-    /// The reason that is given.
+    /// Why it is negotiated again.
     pub reason: RenewalReason,
 }
 

@@ -12,13 +12,13 @@ use super::{ComposeError, Members, Payload};
 /// (AX-19): the ledger does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verify {
-    /// The interaction: the envelope id of its REQUEST.
+    /// Id of the interaction: the envelope id of its REQUEST.
     pub interaction: InteractionId,
     /// Envelope id of the OFFER.
     pub offer_id: EnvelopeId,
     /// The RESULT's own hash, whatever the judgement (AE-62).
     pub result_hash: Digest,
-    /// What is said of the result.
+    /// Whether it is as agreed.
     pub judgement: Judgement,
 }
 

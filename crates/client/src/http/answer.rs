@@ -77,6 +77,7 @@ impl HistoryRecord {
     }
 }
 
+/// The answer of `GET /api/v1/messages/by-id/{id}`.
 #[derive(Debug, Deserialize)]
 pub(super) struct StoredMessage {
     pub(super) first: Accepted,
@@ -84,6 +85,7 @@ pub(super) struct StoredMessage {
     pub(super) erased_at: Option<u64>,
 }
 
+/// The answer of `GET /api/v1/agents/{uuid}/capabilities`.
 #[derive(Debug, Deserialize)]
 pub(super) struct FoundDescriptor {
     pub(super) position: u64,

@@ -8,7 +8,7 @@ use x811_protocol::payload::{self, PayloadRules};
 
 use super::error::ClientError;
 
-/// What an agent offers under one name and version, as `GET` of its page answers.
+/// What an agent says that it can do; the signature of its envelope was checked.
 #[derive(Debug, Clone)]
 pub struct Descriptor {
     /// The agent that published it.

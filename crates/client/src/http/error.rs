@@ -43,7 +43,7 @@ pub enum ClientError {
         at_position(*.at)
     )]
     Erased {
-        /// Envelope id of the message.
+        /// Envelope id of the message whose body is gone.
         id: EnvelopeId,
         /// Position of the record that says so, as the ledger has it.
         at: Option<u64>,

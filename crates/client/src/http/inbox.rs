@@ -65,7 +65,7 @@ pub struct Incoming {
     pub position: u64,
     /// The interaction it belongs to, on the ledger's word; absent where the ledger says none.
     pub interaction_id: Option<InteractionId>,
-    /// The envelope that it is about.
+    /// The envelope itself, whose signature was checked.
     pub envelope: VerifiedEnvelope,
 }
 
@@ -173,6 +173,7 @@ fn is_of_a_round(envelope: &VerifiedEnvelope) -> bool {
     ConsensusVerb::of(&header.message_type).is_some() || header.is_own_notice()
 }
 
+/// The answer of `GET /api/v1/messages/{uuid}`.
 #[derive(Deserialize)]
 pub(super) struct Page {
     pub(super) messages: Vec<Item>,

@@ -65,7 +65,7 @@ pub struct Step {
     pub from: AgentId,
     /// The price it says or repeats, in the currency's smallest unit; micro-USDC for USDC (XX-7).
     pub amount_minor_units: u64,
-    /// The currency that the amounts of this step are in.
+    /// The currency that the amount is in.
     pub currency: String,
     /// The same in USDC, where that is the currency.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -278,6 +278,7 @@ fn check_turn(chain: &Chain, last: &Members, next: &Members) -> Result<(), StepF
     Ok(())
 }
 
+/// XN-6, XN-7: each step names the one before it by a hash, in one way throughout.
 fn check_link(profile: Profile, last: &Message, next: &Message) -> Result<(), StepFault> {
     let names = |profile: Profile| {
         let linked = Digest::of(&(profile.rules().linked)(last));
@@ -296,6 +297,7 @@ fn check_link(profile: Profile, last: &Message, next: &Message) -> Result<(), St
     }
 }
 
+/// XX-4: rounds count on, and no COUNTER is beyond the last one that the OFFER allows.
 fn check_rounds(chain: &Chain, next: &Members) -> Result<(), StepFault> {
     let max_rounds = chain.max_rounds;
     if let Some(found) = next.max_rounds.filter(|found| *found != max_rounds) {

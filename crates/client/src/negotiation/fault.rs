@@ -45,7 +45,7 @@ pub enum StepFault {
     /// Both parties are the same agent.
     #[error("{agent} offers to itself")]
     OneParty {
-        /// The agent that stands on both sides.
+        /// The agent that is on both sides.
         agent: AgentId,
     },
     /// Another negotiation than that of the first step.
@@ -60,7 +60,7 @@ pub enum StepFault {
     /// Its sender or its receiver is neither of the two parties.
     #[error("{agent} is no party to the negotiation")]
     Stranger {
-        /// The agent who sent it.
+        /// The agent that sent the step.
         agent: AgentId,
     },
     /// A step behind the end.
@@ -77,7 +77,7 @@ pub enum StepFault {
     /// The author of the last terms acts on them.
     #[error("{agent} is the author of the last terms: the other party's turn")]
     WrongTurn {
-        /// The agent who sent it.
+        /// The agent that sent the step.
         agent: AgentId,
     },
     /// The receiver is not the other party.
@@ -110,7 +110,7 @@ pub enum StepFault {
     /// A counter too many.
     #[error("round {round} of at most {max_rounds}: no further COUNTER is allowed")]
     TooManyRounds {
-        /// The round of bidding that is one too many.
+        /// The round of the COUNTER, which is one too many.
         round: u64,
         /// How many the OFFER allows.
         max_rounds: u64,
@@ -146,7 +146,7 @@ pub enum StepFault {
     /// A signature that is not by the sender's key.
     #[error("its signature is not by the key of {agent}, or the step was changed")]
     Signature {
-        /// The agent who sent it.
+        /// The agent that sent the step.
         agent: AgentId,
     },
 }

@@ -18,7 +18,7 @@ const VERSION: &str = "0.2.";
 pub enum State {
     /// The first terms.
     Offer,
-    /// Name other terms.
+    /// Other terms in place of the last ones.
     Counter,
     /// Agreement to the terms of the step before.
     Accept,
@@ -274,7 +274,7 @@ pub enum MessageError {
     /// A key beyond ASCII.
     #[error("the key {key:?} is not ASCII: implementations sort such keys differently")]
     Key {
-        /// The public key.
+        /// Name of the member, at whatever depth.
         key: String,
     },
     /// Another JSON value than an object.

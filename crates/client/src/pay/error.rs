@@ -23,7 +23,7 @@ pub enum PayError {
     Refused {
         /// Host of the endpoint.
         endpoint: String,
-        /// What the other side answered, as it wrote it.
+        /// What the endpoint said, in its own words.
         cause: String,
     },
     /// The endpoint serves another chain.
@@ -31,7 +31,7 @@ pub enum PayError {
         "the endpoint serves chain {served}, the ledger settles on chain {wanted}; use another"
     )]
     OtherChain {
-        /// The chain that the ledger counts payments on.
+        /// The chain that the ledger settles on.
         wanted: ChainId,
         /// The chain that the endpoint serves.
         served: ChainId,
@@ -39,7 +39,7 @@ pub enum PayError {
     /// Nothing is at the token's address, or no token.
     #[error("there is no token at {}; check network and RPC address", token.to_checksum())]
     NoToken {
-        /// The address that was taken for the token's.
+        /// The address that should be a token.
         token: EvmAddress,
     },
     /// The ledger names another token than USDC on Base.
@@ -48,7 +48,7 @@ pub enum PayError {
         token.to_checksum()
     )]
     NotUsdc {
-        /// The address that was taken for the token's.
+        /// Address of the token that the ledger names.
         token: EvmAddress,
     },
     /// Too little in the account.
@@ -76,7 +76,7 @@ pub enum PayError {
          Make sure that the other one did not pay, then delete the kept transfer and pay again"
     )]
     Replaced {
-        /// Hash of the transaction.
+        /// Hash of the transaction that will never be mined.
         tx_hash: TxHash,
     },
     /// The token takes no EIP-3009 authorizations, or not the standard ones.
@@ -93,7 +93,7 @@ pub enum PayError {
          more; if nothing else paid, make a plain transfer"
     )]
     Cancelled {
-        /// The nonce whose authorization was cancelled.
+        /// The nonce of that authorization.
         nonce: Digest,
     },
     /// The token says that the nonce is used up, and no log says how.
@@ -103,7 +103,7 @@ pub enum PayError {
          explorer"
     )]
     SpentUnseen {
-        /// The nonce of the authorization.
+        /// The nonce that the token calls used up.
         nonce: Digest,
         /// How far back was looked.
         searched_blocks: u64,

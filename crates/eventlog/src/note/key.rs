@@ -79,7 +79,7 @@ impl<const TYPE: u8> VerifierKey<TYPE> {
         })
     }
 
-    /// The name that the key signs under.
+    /// The name that stands in its signature lines.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -124,7 +124,7 @@ pub(super) fn is_name(name: &str) -> bool {
 /// Why a text is not a verifier key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum VkeyError {
-    /// The text is not a name, a key id and a key, joined by `+`.
+    /// The text is not of the form that [`VerifierKey::to_vkey`] writes.
     #[error(
         "a verifier key is: name, plus sign, 8 lower-case hex digits of key id, plus sign, base64 \
          of type and key"

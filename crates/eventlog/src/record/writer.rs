@@ -167,6 +167,7 @@ impl Refused {
         }
     }
 
+    /// Puts the name of a member on the way, escaped as RFC 6901 says.
     fn inside_member(mut self, name: &str) -> Refused {
         self.way.push(name.replace('~', "~0").replace('/', "~1"));
         self

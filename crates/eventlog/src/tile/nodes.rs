@@ -63,7 +63,7 @@ impl HashTile {
         self.index
     }
 
-    /// Path of the tile below the log's root, as c2sp.org/tlog-tiles writes it.
+    /// Which tile it is: the level, the index and the width that its path is made of.
     #[must_use]
     pub fn tile(&self) -> Tile {
         Tile {

@@ -33,8 +33,9 @@ const PAGE: usize = 1_000;
 /// Positions by stream, which are due.
 struct Positions<'a> {
     rows: &'a Rows,
+    /// Of interactions, by their number.
     lists: Lists,
-    /// Of all others, until they were taken.
+    /// Of all other streams, until they were taken.
     others: HashMap<Box<str>, Vec<u64>, RandomState>,
     /// Interactions that were taken.
     taken: MetInteractions,

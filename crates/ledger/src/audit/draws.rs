@@ -27,7 +27,7 @@ pub enum Drawing {
 pub struct RecordedDraw {
     /// The record that ends it.
     pub place: ChainPlace,
-    /// EIP-155 id of the chain.
+    /// EIP-155 id of the chain whose block draws.
     pub chain_id: ChainId,
     /// When the cycle was closed.
     pub closed_at: TimestampMs,

@@ -15,7 +15,7 @@ use x811_protocol::stream::Stream;
 /// A record as a source has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The leaf that the entry holds.
+    /// The leaf, as bytes or as a record.
     pub leaf: Leaf,
     /// The body, if it is there.
     pub body: Option<Arc<[u8]>>,

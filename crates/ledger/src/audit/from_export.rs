@@ -309,7 +309,7 @@ impl ExportAudit {
         }
     }
 
-    /// Ends the audit: its report.
+    /// Ends the audit, and says what it found.
     pub fn finish(mut self) -> Report {
         let noted = self.trailer.map(|(_, trailer)| trailer.head);
         let is_whole = self

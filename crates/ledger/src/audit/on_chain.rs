@@ -28,7 +28,7 @@ pub struct ChainPlace {
     pub position: u64,
     /// Its line in an export.
     pub line: Option<u64>,
-    /// Name of the stream; `None` where the record is of no stream of its own.
+    /// Name of the stream that the record is in, where it is known.
     pub stream: Option<String>,
     /// Which member of the record: `evidence[0]`, `finding[1]`; `evidence` where there is one alone.
     pub field: String,

@@ -39,7 +39,7 @@ pub struct ParametersReport {
 pub struct RulesReport {
     /// Place of the record that put them in force.
     pub position: u64,
-    /// Number of the decision rules.
+    /// Their number: the version of the decision rules.
     pub rules_version: u64,
 }
 

@@ -10,13 +10,14 @@ use super::numbered::Number;
 /// as well.
 const BLOCK: u64 = 16;
 
-/// Of the records so far.
+/// What is kept of the records so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places {
     /// By the first position, divided by [`BLOCK`].
     blocks: BTreeMap<u64, Box<[RowPlace; BLOCK as usize]>>,
 }
 
+/// What is kept of one record.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RowPlace {
     /// There is a record.

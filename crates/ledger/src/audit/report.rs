@@ -86,7 +86,7 @@ pub struct Erasure {
     pub position: u64,
     /// Who ordered it.
     pub operator: String,
-    /// The code that says why it was erased.
+    /// The code that says why they were erased.
     pub reason_code: String,
     /// Records whose facts are asserted only since then.
     pub positions: Vec<u64>,
@@ -114,7 +114,7 @@ pub struct ReadModelCheck {
     pub lag_records: u64,
     /// Interactions compared in every field.
     pub interactions: u64,
-    /// How many rows of deliveries were compared.
+    /// Rows of deliveries compared.
     pub deliveries: u64,
     /// Subjects of other machines compared.
     #[serde(skip_serializing_if = "is_zero")]

@@ -32,11 +32,11 @@ const MAX_FINDINGS: usize = 1_000;
 pub struct Finding {
     /// What is wrong: `log`, `tree`, `bodies`, `envelope_ids`, `idempotency` or `claims`.
     pub part: &'static str,
-    /// What is wrong, in words.
+    /// How it is wrong, for a person.
     pub sentence: String,
 }
 
-/// The findings of an examination, up to a number of them.
+/// What is wrong: the first 1,000 findings, and how many more there are.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// The first ones.

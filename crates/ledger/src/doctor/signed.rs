@@ -18,14 +18,14 @@ pub enum SignedFault {
         "it is no checkpoint ({0}): it was damaged, or written by somebody else. Make sure that the data directory is the newest copy there is, then move the file away"
     )]
     Damaged(CheckpointError),
-    /// What is signed is of another log.
+    /// The checkpoint is of another log.
     #[error(
         "it is of the log {found}, this one is {own}: two ledgers were given one checkpoint directory, or --checkpoint-dir names the wrong one"
     )]
     OtherLog {
         /// The origin it names.
         found: String,
-        /// What the log itself says.
+        /// The origin of this log.
         own: String,
     },
     /// Signed by nobody who may.

@@ -33,7 +33,7 @@ pub enum BundleError {
         subject.kind(), subject.public_id()
     )]
     NoSubject {
-        /// The subject that it is about.
+        /// The subject that was asked for.
         subject: Subject,
         /// Records that the checkpoint covers.
         size: u64,

@@ -218,9 +218,11 @@ enum ReaderPlace {
 enum Letters {
     /// `r` and `b`.
     Version1,
+    /// These, and `c`.
     Log,
-    /// And `p` and `e`.
+    /// These, and `p` and `e`.
     Bundle,
+    /// These, and `k`.
     BundleWithKeys,
     /// All of them: the header cannot be read.
     Unknown,

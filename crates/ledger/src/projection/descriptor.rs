@@ -14,6 +14,7 @@ use x811_protocol::id::EnvelopeId;
 #[derive(Debug, Serialize)]
 struct Detail<'a> {
     capabilities: &'a [OfferedCapability],
+    /// Envelope id of the advert.
     envelope_id: EnvelopeId,
     payload_hash: Digest,
     protocol: &'a VersionRange,

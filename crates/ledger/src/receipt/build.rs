@@ -58,7 +58,7 @@ pub enum ReceiptError {
     /// A record or a message that must be kept is gone.
     #[error("the {what} that the payment rests on is missing: audit the ledger")]
     Missing {
-        /// What the log lacks.
+        /// Which record or message it is, in words.
         what: &'static str,
     },
     /// A record is not the one that was appended.

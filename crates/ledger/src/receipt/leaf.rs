@@ -30,7 +30,7 @@ pub struct LeafPlace {
 }
 
 impl LeafPlace {
-    /// What it is for `record`.
+    /// The place of `record`.
     pub fn of(record: &Record) -> LeafPlace {
         LeafPlace {
             position: record.position(),
@@ -56,13 +56,13 @@ impl LeafPlace {
 pub struct Leaf {
     /// As it stands in the record.
     pub event: Value,
-    /// Where in the log the leaf stands.
+    /// Where the record stands.
     #[serde(flatten)]
     pub place: LeafPlace,
 }
 
 impl Leaf {
-    /// What it is for `record`.
+    /// The leaf of `record`, without its stream.
     pub fn of(record: &Record) -> Leaf {
         Leaf {
             event: record.event(),

@@ -156,7 +156,7 @@ pub enum RowsError {
     "the log's {role} key is {log}, but keys/{role}.seed holds {file}: put the file with the key in force back. If the key was rotated, that is the newer one, or keys/{role}.seed.next"
 )]
 pub struct OtherKey {
-    /// What the key signs.
+    /// Which of the ledger's keys it is.
     pub role: LedgerRole,
     /// The one in force.
     pub log: PublicKey,

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 /// One member in which a snapshot and the world differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The member that differs.
+    /// Name of that member.
     pub member: &'static str,
     /// Which entry of it; empty where it has no entries.
     pub key: String,

@@ -33,6 +33,7 @@ pub(super) fn nonces(entries: &[(Digest, FirstAnswer, u64)]) -> Vec<u8> {
     })
 }
 
+/// UUID of the envelope, position of its record.
 pub(super) fn envelope_ids(entries: &[(EnvelopeId, u64, u64)]) -> Vec<u8> {
     packed::<ID_BYTES, _, _>(entries, |(id, position, _), row| {
         row[..16].copy_from_slice(id.uuid().as_bytes());

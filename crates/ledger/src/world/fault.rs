@@ -40,7 +40,7 @@ pub enum Fault {
     UnknownRules {
         /// Place in the log.
         position: u64,
-        /// Number of the decision rules.
+        /// The version of the rules that it names.
         rules_version: u64,
     },
     /// The record itself cannot be made.

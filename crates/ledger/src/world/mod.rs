@@ -71,7 +71,7 @@ const NONCES_HELD_MS: u64 = 15 * 60_000;
 pub enum FirstAnswer {
     /// Accepted, or answered from, the record at this position.
     Record(u64),
-    /// The message was refused, with this answer.
+    /// Refused with this code.
     Refused(Code),
 }
 
@@ -227,6 +227,7 @@ pub struct World {
     deadlines: OrdSet<(TimestampMs, Subject)>,
     /// Where the records stand that an effect may follow from.
     causes: Causes,
+    /// Of each network, by its name.
     watches: OrdMap<String, Watches>,
     owed: OrdMap<(u64, Did), OwedNotice>,
     nonces: Spent,
@@ -421,6 +422,7 @@ impl World {
         &self.subjects.rounds
     }
 
+    /// Sessions that are open.
     pub(crate) fn sessions(&self) -> &Machines<Session> {
         &self.subjects.sessions
     }
@@ -436,10 +438,12 @@ impl World {
             .is_some_and(|live| live.state.is_excluded(now))
     }
 
+    /// Agreements that are active.
     pub(crate) fn agreements(&self) -> &Machines<Agreement> {
         &self.subjects.agreements
     }
 
+    /// Negotiations of contracts that are live.
     pub(crate) fn contracts(&self) -> &Machines<Contract> {
         &self.subjects.contracts
     }
@@ -606,7 +610,7 @@ impl World {
 pub struct Sizes {
     /// Registered DIDs, the ledger's own included.
     pub agents: usize,
-    /// How many interactions are held in memory.
+    /// Interactions that are live.
     pub interactions: usize,
     /// Interactions that are over and whose transactions are still watched.
     pub aftermath: usize,
@@ -628,7 +632,7 @@ pub struct Sizes {
     pub watched: usize,
     /// Notices not issued yet.
     pub notices_owed: usize,
-    /// How many nonces are held in memory.
+    /// Nonces that are held.
     pub nonces: usize,
     /// Envelope ids held.
     pub envelope_ids: usize,

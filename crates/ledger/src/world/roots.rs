@@ -52,15 +52,17 @@ impl Default for Roots {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum StateOf<'a> {
+    /// Of the stream `ledger`.
     Ledger {
         /// Position of the parameters in force.
         parameters: Option<u64>,
         rules_version: u64,
     },
+    /// Of a stream `network:<name>`.
     Network {
         blind_since_ms: Option<TimestampMs>,
     },
-    /// `agent:<did>` and `mail:<did>`.
+    /// Of streams `agent:<did>` and `mail:<did>`.
     Agent(&'a Agent),
     /// The same from rules 2 on.
     TrustedAgent {
@@ -70,9 +72,11 @@ enum StateOf<'a> {
     },
     Interaction(&'a State),
     Contract(&'a contract::State),
+    /// Of a stream `descriptor:<did>`.
     Descriptor(&'a descriptor::State),
     Session(&'a session::State),
     Agreement(&'a agreement::State),
+    /// Of a stream `conduct:<did>`.
     Conduct(&'a conduct::State),
     Round(&'a round::State),
     /// The same from version 2 of rounds on.

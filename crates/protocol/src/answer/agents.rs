@@ -68,7 +68,7 @@ impl AgentStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RegisteredWallet))]
 pub struct BoundWallet {
-    /// Address of the account.
+    /// Address of the account, with its checksum (EIP-55).
     #[serde(with = "checksummed")]
     pub address: EvmAddress,
     /// What kind of account it is.
@@ -158,7 +158,7 @@ impl TrustShown {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ConductAnswer))]
 pub struct Conduct {
-    /// The agent that it is about.
+    /// The agent that answers for them.
     pub agent_id: Did,
     /// How many were recorded.
     pub breaches: u64,
@@ -195,6 +195,6 @@ pub struct Lifted {
     pub excluded: u64,
     /// Place of the record that says so.
     pub position: u64,
-    /// Hash of the record.
+    /// Hash of that record.
     pub record_hash: Digest,
 }

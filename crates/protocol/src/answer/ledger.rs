@@ -12,7 +12,7 @@ use serde_with::skip_serializing_none;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LedgerInfo {
-    /// DID of the agent.
+    /// DID of the ledger.
     pub did: Did,
     /// Names the log.
     pub log_id: String,
@@ -154,7 +154,7 @@ pub struct FollowerSight {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StandbyAnswer))]
 pub struct StandbySight {
-    /// The `application_name` of the standby's connection.
+    /// What the standby calls itself to the database (`application_name`).
     pub name: String,
     /// `streaming` when all is well; `null` where the ledger may not see it.
     #[cfg_attr(feature = "openapi", schema(required))]

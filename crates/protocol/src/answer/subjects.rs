@@ -64,7 +64,7 @@ pub struct InteractionView {
     pub initiator: Did,
     /// Worker and payee.
     pub provider: Did,
-    /// State as of its last record.
+    /// Its state, after its last record.
     pub state: StateName,
     /// What has to be paid, in micro-USDC; absent before an OFFER.
     pub total: Option<MicroUsdc>,
@@ -97,9 +97,9 @@ pub struct Erased {
     pub session_id: Option<SessionId>,
     /// Whose, where they are about an agreement.
     pub agreement_id: Option<AgreementId>,
-    /// Place of the record that says so.
+    /// Place of the record that says that they are erased.
     pub position: u64,
-    /// Hash of the record.
+    /// Hash of that record.
     pub record_hash: Digest,
     /// Records whose bodies are gone.
     #[cfg_attr(feature = "openapi", schema(max_items = 256))]
@@ -173,7 +173,7 @@ pub struct SessionView {
     pub capability: String,
     /// The version that both use.
     pub version: Version,
-    /// The agent that asked.
+    /// The agent that asked for the session.
     pub initiator: Did,
     /// Who was asked.
     pub target: Did,

@@ -108,7 +108,7 @@ impl VersionRange {
 pub struct Common {
     /// Whether one of them deprecates it, or both: it works, and they are told.
     pub is_deprecated: bool,
-    /// The version that both sides support.
+    /// The version that both use.
     pub version: Version,
 }
 

@@ -32,7 +32,7 @@ named! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opening {
-    /// Id of the negotiation: the envelope id of its first offer.
+    /// Id of the negotiation: the envelope id of its offer.
     pub id: ContractId,
     /// Who spoke first.
     pub initiator: Did,
@@ -86,7 +86,7 @@ pub enum Engagement {
     },
     /// Its REQUEST opened this interaction.
     Engaged {
-        /// The interaction that engaged it.
+        /// Id of that interaction.
         interaction: InteractionId,
     },
     /// No REQUEST came in time.
@@ -111,7 +111,7 @@ pub enum State {
     Pending {
         /// From the offer.
         opening: Opening,
-        /// The step whose terms are on the table.
+        /// The terms that were offered.
         step: Step,
     },
     /// Other terms were offered.
@@ -121,7 +121,7 @@ pub enum State {
         /// The last terms.
         step: Step,
     },
-    /// Both parties agreed, and the provider's REQUEST is awaited.
+    /// Both parties agreed on the last terms.
     Accepted {
         /// The record of the accept.
         acceptance: RecordRef,
@@ -139,7 +139,7 @@ pub enum State {
 }
 
 impl State {
-    /// The name of the state, as AE-9 and the machines' pages write it.
+    /// The name of the state, as machines.md writes it.
     pub const fn name(&self) -> StateName {
         match self {
             State::Pending { .. } => StateName::Pending,

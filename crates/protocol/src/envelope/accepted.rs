@@ -39,7 +39,7 @@ pub struct AcceptedHeader {
     pub nonce_tag: Digest,
     /// What that key signs.
     pub profile: Profile,
-    /// Signature over the canonical form, by the sender's key.
+    /// The signature that the sender made with that key.
     pub signature: Signature,
     /// Bytes of the body.
     pub size: u64,

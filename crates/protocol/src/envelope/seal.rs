@@ -22,7 +22,7 @@ pub struct SealedEnvelope {
     pub body: Arc<[u8]>,
     /// SHA-256 of the body.
     pub digest: Digest,
-    /// Signature over the canonical form, by the sender's key.
+    /// The signature over the body, or over its digest: the profile says which.
     pub signature: Signature,
     /// The public key and the profile that verify it.
     pub key: AgentKey,

@@ -53,7 +53,7 @@ pub(super) fn signed_by_one_of(
 /// An envelope, and the key of its sender that is to have signed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unverified {
-    /// The envelope as it was parsed; its signature is not checked.
+    /// The envelope as it was read; its signature is not checked.
     pub parsed: ParsedEnvelope,
     /// The sender's key.
     pub key: AgentKey,
@@ -128,7 +128,7 @@ impl VerifiedEnvelope {
         self.0.parsed.digest
     }
 
-    /// Signature over the canonical form, by the sender's key.
+    /// The signature, as the sender sent it.
     pub fn signature(&self) -> Signature {
         self.0.parsed.signature
     }

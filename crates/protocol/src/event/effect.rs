@@ -122,7 +122,7 @@ named! {
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum CloseReason {
-        /// Both parties signed one set of terms.
+        /// Both signed the agreement.
         Agreed = "agreed",
         /// The receiver of the last terms rejected them.
         Rejected = "rejected",
@@ -144,7 +144,7 @@ pub struct SessionClosed {
     /// Whose message ended it; absent where time did, or the ledger declined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_by: Option<Did>,
-    /// How it ended.
+    /// How the session ended.
     pub reason: CloseReason,
 }
 

@@ -52,7 +52,7 @@ pub struct LedgerOpened {
     pub origin: String,
     /// The three server keys.
     pub keys: LedgerKeys,
-    /// Version of the record format.
+    /// Version of the form of records.
     pub format: u64,
     /// Decision rules in force.
     pub rules_version: u64,
@@ -80,11 +80,11 @@ pub struct Continues {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerKeys {
-    /// The key that signs checkpoints.
+    /// The key that signs checkpoints, keys statements and ends of streams.
     pub checkpoint: PublicKey,
-    /// The key that signs the ledger's notices.
+    /// The key that signs notices and agent cards.
     pub envelope: PublicKey,
-    /// The key that signs receipts.
+    /// The key that signs receipts and the tokens of traces.
     pub receipt: PublicKey,
 }
 
@@ -111,7 +111,7 @@ impl LedgerKeys {
     }
 }
 
-/// From here on other decision rules are in force (`rules_changed`).
+/// `rules_changed`: from here on other decision rules are in force.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RulesChanged {
@@ -144,11 +144,11 @@ named! {
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum LedgerRole {
-        /// The key that signs the ledger's notices.
+        /// It signs the notices and the agent cards of the ledger.
         Envelope = "envelope",
-        /// The key that signs checkpoints.
+        /// It signs checkpoints, keys statements and ends of streams.
         Checkpoint = "checkpoint",
-        /// The key that signs receipts.
+        /// It signs receipts, and the tokens of traces.
         Receipt = "receipt",
     }
 }
@@ -173,7 +173,7 @@ impl FromStr for LedgerRole {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerKeyRotated {
-    /// What the key signs.
+    /// Which of the three server keys it is.
     pub role: LedgerRole,
     /// The key that ends.
     pub old_key: PublicKey,
@@ -228,7 +228,7 @@ pub struct LedgerResumed {
     pub gap_ms: u64,
 }
 
-/// Bodies of messages were erased (`bodies_erased`).
+/// `bodies_erased`: bodies of messages are gone, and their records stay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BodiesErased {
@@ -261,7 +261,7 @@ pub struct ExclusionLifted {
 pub struct StateRoot {
     /// The record it covers up to.
     pub position: u64,
-    /// The running root over states as of this record.
+    /// The running root over the states, as of that record.
     pub root: Digest,
     /// Version of the state's form.
     pub schema: u64,

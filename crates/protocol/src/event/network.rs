@@ -15,7 +15,7 @@ event_group! {
     }
 }
 
-/// The network cannot be seen, and settlement clocks stand still (`network_blind`).
+/// `network_blind`: nothing is seen of the network, and the clocks of its payments stand still.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,7 +29,7 @@ pub struct NetworkBlind {
     pub silent: Option<Vec<String>>,
 }
 
-/// The network is seen again (`network_sighted`).
+/// `network_sighted`: the network is seen again, and the clocks run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkSighted {

@@ -85,7 +85,7 @@ pub enum FindingStatus {
     Seen,
     /// Deep enough, but what has been declared so far does not cover the total.
     Insufficient,
-    /// A record before this one refuted it.
+    /// An earlier record refuted it.
     Refuted,
 }
 
@@ -93,7 +93,7 @@ pub enum FindingStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seen {
-    /// The block that it is in.
+    /// The block that the transaction is in.
     pub block: Block,
     /// Transfers from the payer to payee or treasury above zero, none of them under an EIP-3009
     /// authorization for something else; at most 64.
@@ -145,7 +145,7 @@ pub struct Evidence {
     /// The interaction's own EIP-3009 nonce, where a transfer shown was made under it; under rules 2
     /// each transfer has its own in its place.
     pub authorization_nonce: Option<Digest>,
-    /// The block that it is in.
+    /// The block that the transaction is in.
     pub block: Block,
     /// Blocks, its own included, up to the head that was held.
     pub depth: u64,
@@ -161,7 +161,7 @@ pub struct Evidence {
     pub fork_unknown: bool,
     /// Where the branch of the head recorded at ACCEPT parts from the agreed one; likewise.
     pub forked_at: Option<ForkPoint>,
-    /// How sure the block is: *seen*, *confirmed*, *safe* or *final*.
+    /// How sure that block is.
     pub level: Level,
     /// Name of the network.
     pub network: String,
@@ -239,7 +239,7 @@ pub enum RevertReason {
     PayeeBlacklisted,
 }
 
-/// A declared transaction definitely does not pay (`refuted`).
+/// `refuted`: a declared transaction definitely does not pay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refuted {
@@ -263,7 +263,7 @@ pub struct Refuted {
 pub struct Claim {
     /// EIP-155 chain id.
     pub chain_id: ChainId,
-    /// Hash of the transaction.
+    /// Hash of the transaction that the transfer is in.
     pub tx_hash: TxHash,
     /// Place among the token's transfers of the transaction.
     pub ordinal: u64,
@@ -318,7 +318,7 @@ pub struct Final {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reversed {
-    /// Hash of the transaction.
+    /// Hash of the transaction that disappeared.
     pub tx_hash: TxHash,
     /// Number of this among the provider's receipts.
     pub provider_seq: u64,

@@ -93,7 +93,7 @@ impl From<SessionWindow> for LapsedWindow {
     }
 }
 
-/// A window passed without the message that it was open for (`lapsed`).
+/// `lapsed`: a window passed, and what it was open for did not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lapsed {

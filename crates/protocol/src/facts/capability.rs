@@ -33,7 +33,7 @@ verbs! {
         Response = "response",
         /// The first terms.
         Offer = "offer",
-        /// Name other terms.
+        /// Other terms in place of the last ones.
         Counter = "counter",
         /// The last terms are agreed on.
         Accept = "accept",
@@ -65,7 +65,7 @@ words! {
 words! {
     /// Whether a capability can be used now (CC-70).
     Availability, "available, busy, degraded, unavailable" {
-        /// The agent takes work.
+        /// It can be used at once.
         Available = "available",
         /// It can, with delay.
         Busy = "busy",

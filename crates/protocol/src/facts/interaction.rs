@@ -154,7 +154,7 @@ pub struct AcceptFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RejectFacts {
-    /// The code that says why.
+    /// Why, in a word.
     pub code: RejectCode,
     /// The OFFER rejected.
     pub offer_id: EnvelopeId,

@@ -256,7 +256,7 @@ pub enum RefersTo {
     Envelope(EnvelopeId),
     /// The subject of that envelope, where that is known (AX-32).
     EnvelopeIfKnown(EnvelopeId),
-    /// The subject of this id.
+    /// The subject that it names.
     Subject(Subject),
     /// No subject: it is mail.
     Nothing,

@@ -22,11 +22,11 @@ verbs! {
     NegotiationVerb, "negotiation" {
         /// The first terms.
         Offer = "offer",
-        /// Name other terms.
+        /// Other terms in place of the last ones.
         Counter = "counter",
         /// The last terms are agreed on.
         Accept = "accept",
-        /// Refuse the terms, which ends the negotiation.
+        /// The last terms are not agreed on, which ends the negotiation.
         Reject = "reject",
         /// The author of the last terms takes them back (XX-2).
         Withdraw = "withdraw",
@@ -50,7 +50,7 @@ words! {
 pub struct Currency(String);
 
 impl Currency {
-    /// The currency as it is written.
+    /// The code as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -95,7 +95,7 @@ pub struct TermsFacts {
     pub amount: Option<MicroUsdc>,
     /// What the amount is.
     pub amount_of: AmountOf,
-    /// The currency that amounts are in.
+    /// The currency that the amount is in.
     pub currency: Currency,
     /// Execution time, seconds, at least 1, if it was agreed on.
     #[serde(default, deserialize_with = "given_integer")]
@@ -105,7 +105,7 @@ pub struct TermsFacts {
     pub deliverables_hash: Option<Digest>,
     /// Who is paid.
     pub payee: Did,
-    /// The payer.
+    /// The agent that pays.
     pub payer: Did,
     /// The capability, if it was agreed on; 1 to 128 characters.
     #[serde(default, deserialize_with = "given")]
@@ -204,7 +204,7 @@ pub struct ContractCounter {
     /// SHA-256 of `message`, if there is one.
     #[serde(default, deserialize_with = "given")]
     pub message_hash: Option<Digest>,
-    /// Id of the negotiation: the envelope id of its first offer.
+    /// Id of the negotiation: the envelope id of its offer.
     pub negotiation_id: ContractId,
     /// The step answered: the envelope id of the last terms.
     pub step_id: EnvelopeId,
@@ -216,7 +216,7 @@ pub struct ContractCounter {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContractAccept {
-    /// Id of the negotiation: the envelope id of its first offer.
+    /// Id of the negotiation: the envelope id of its offer.
     pub negotiation_id: ContractId,
     /// The step agreed to.
     pub step_id: EnvelopeId,
@@ -232,7 +232,7 @@ pub struct StepRefusal {
     /// SHA-256 of `message`, if there is one.
     #[serde(default, deserialize_with = "given")]
     pub message_hash: Option<Digest>,
-    /// Id of the negotiation: the envelope id of its first offer.
+    /// Id of the negotiation: the envelope id of its offer.
     pub negotiation_id: ContractId,
     /// The step that is refused or taken back.
     pub step_id: EnvelopeId,

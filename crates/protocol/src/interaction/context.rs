@@ -60,7 +60,7 @@ pub struct Context<'a> {
     pub contract: Option<&'a contract::State>,
     /// Last known heads.
     pub heads: &'a [NetworkHead],
-    /// The provider as the registry knows it.
+    /// What the registry knows of the provider.
     pub provider: &'a ProviderView,
     /// The ledger: what its payments are authorised for names it.
     pub ledger: Did,

@@ -289,6 +289,7 @@ pub(super) fn offer_deadline(
     }
 }
 
+/// AE-12, AE-91: an ACCEPT repeats the hash of the OFFER.
 fn guard_accept(
     opening: &Opening,
     offer: &Offer,
@@ -310,6 +311,7 @@ fn guard_accept(
     })
 }
 
+/// AE-13: a REJECT names the OFFER that stands.
 fn guard_reject(
     opening: &Opening,
     offer: &Offer,
@@ -320,6 +322,7 @@ fn guard_reject(
     Ok(Derived::default())
 }
 
+/// AE-14, AX-6: a RESULT names REQUEST and OFFER; that the OFFER has expired since does not matter.
 fn guard_result(
     deal: &Deal,
     result: &ResultFacts,

@@ -204,7 +204,7 @@ pub type PaymentRecord = RecordRef;
 pub enum Schedule {
     /// Inside the confirmation window.
     Confirmation {
-        /// When the confirmation window ends.
+        /// When it ends.
         deadline: TimestampMs,
     },
     /// Waiting for a fresh head at or after `due`.
@@ -232,7 +232,7 @@ pub struct Settlement {
     pub paused_since: Option<TimestampMs>,
     /// Every PAYMENT, in order.
     pub payments: Vec<PaymentRecord>,
-    /// Where the schedule of looks stands.
+    /// What comes next: the end of the confirmation window, or a look.
     pub schedule: Schedule,
     /// When the first PAYMENT was recorded (T0).
     pub started_at: TimestampMs,
@@ -352,7 +352,7 @@ pub enum State {
 }
 
 impl State {
-    /// The name of the state, as AE-9 and the machines' pages write it.
+    /// The name of the state, as AE-9 writes it.
     pub fn name(&self) -> StateName {
         match self {
             State::Pending { .. } => StateName::Pending,

@@ -59,12 +59,12 @@ pub struct Signed<'a> {
     pub key: &'a PublicKey,
     /// What it is said to be over.
     pub message: &'a [u8],
-    /// Signature over the canonical form, by the sender's key.
+    /// The signature that is to be checked.
     pub signature: &'a Signature,
 }
 
 impl Signed<'_> {
-    /// Checks one signature by [`PublicKey::verify`].
+    /// Whether it verifies alone, by [`PublicKey::verify`].
     #[must_use]
     pub fn verify(&self) -> bool {
         self.key.verify(self.message, self.signature)

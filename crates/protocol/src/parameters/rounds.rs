@@ -109,7 +109,7 @@ pub(super) mod block {
 pub struct Leaders {
     /// With policy `listed`: who, beside the ledger; at most 64.
     pub dids: Vec<Did>,
-    /// How leaders are chosen.
+    /// The rule of who may lead.
     pub policy: LeaderPolicy,
 }
 

@@ -59,7 +59,7 @@ pub enum Ending {
     Superseded {
         /// The hash of the block that drew it, if one did.
         seed: Option<BlockHash>,
-        /// The round that won.
+        /// The round that stays.
         winner: RoundId,
     },
 }
@@ -86,7 +86,7 @@ pub struct Draw {
     pub deadline: TimestampMs,
     /// Height of the block whose hash draws.
     pub height: u64,
-    /// Name of the network that draws.
+    /// Name of the network whose block draws.
     pub network: String,
     /// Those of the cycle that are still open.
     pub rounds: BTreeSet<RoundId>,

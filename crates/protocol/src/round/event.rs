@@ -20,9 +20,9 @@ pub enum RoundWindow {
     Open,
     /// Until the timeout: a signed moment, which never moves.
     Votes,
-    /// For the reveals of sealed votes.
+    /// Until sealed votes are revealed.
     Reveals,
-    /// For rival proposals, before a decision is told.
+    /// For rivals that rank higher, before the round is decided.
     Hold,
     /// For the block that draws.
     Draw,
@@ -30,9 +30,9 @@ pub enum RoundWindow {
     Signal,
     /// For a retry.
     Resubmission,
-    /// For the decision of a human to whom a round was escalated.
+    /// For the decision of a human.
     Human,
-    /// For the reports of those who execute what was decided.
+    /// For reports of what was done.
     Execution,
 }
 
@@ -64,7 +64,7 @@ impl RoundWindow {
     }
 }
 
-/// A round takes votes (`round_opened`).
+/// `round_opened`: from here on votes are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundOpened {
@@ -85,11 +85,11 @@ pub struct RoundDecided {
     pub cause: u64,
     /// How it ends.
     pub outcome: Outcome,
-    /// Why it was decided so.
+    /// Why it ends so.
     pub reason: Reason,
     /// Superseded: the hash of the block that drew the one that stays, if one did.
     pub seed: Option<BlockHash>,
-    /// How the votes add up.
+    /// How many voted for what.
     pub tally: Tally,
     /// Which votes were counted.
     pub votes_digest: Digest,
@@ -171,13 +171,13 @@ pub enum EscalationReason {
     Execution,
 }
 
-/// A round is left to humans (`round_escalated`).
+/// `round_escalated`: humans are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundEscalated {
     /// Position of the record that it follows from.
     pub cause: u64,
-    /// The reason that is given.
+    /// Why humans are asked.
     pub reason: EscalationReason,
     /// Of the decision.
     pub votes_digest: Digest,
@@ -209,7 +209,7 @@ pub struct AnomalyNoted {
     pub agents: Vec<Did>,
     /// Position of the record that it follows from.
     pub cause: u64,
-    /// The kind of the anomaly.
+    /// What was noticed, in a word.
     pub kind: Anomaly,
     /// Positions of the records that show it; at most 128.
     pub records: Vec<u64>,

@@ -91,7 +91,7 @@ pub struct Derived {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seed {
-    /// Height of the block that draws.
+    /// Height of that block.
     pub height: u64,
     /// The network's name.
     pub network: String,
@@ -125,7 +125,7 @@ pub enum Entry<'a> {
     Lapsed(RoundWindow),
     /// A block drew in a cycle.
     Drawn(&'a CycleDrawn),
-    /// Something that followed the opening.
+    /// An event of the round that is no message and no lapse.
     Event(&'a RoundEvent),
     /// Members were told.
     Notice,

@@ -86,7 +86,7 @@ pub struct Opening {
     pub proposal: Proposal,
     /// Who proposed it.
     pub proposer: Did,
-    /// The record that opened the round.
+    /// The proposal as a message, and its record.
     pub record: RecordRef,
     /// When it was recorded.
     pub recorded_at: TimestampMs,
@@ -205,7 +205,7 @@ pub struct Seat {
     pub is_ready: bool,
     /// What it reported.
     pub report: Option<Reported>,
-    /// The vote that was cast from this seat, if one was.
+    /// Its vote, if it has voted.
     pub vote: Option<VoteRecord>,
 }
 
@@ -215,7 +215,7 @@ pub struct Seat {
 pub enum Phase {
     /// It waits to be opened.
     Proposed {
-        /// When the window ends.
+        /// Until when it can be opened.
         deadline: TimestampMs,
     },
     /// Votes are taken until the timeout.
@@ -224,12 +224,12 @@ pub enum Phase {
     Suspended {},
     /// Sealed votes are revealed.
     Revealing {
-        /// When the window ends.
+        /// Until when sealed votes can be revealed.
         deadline: TimestampMs,
     },
     /// It waits for rivals, or for a block that draws.
     Held {
-        /// When the window ends.
+        /// Until when it waits.
         deadline: TimestampMs,
         /// When its moment came: as of then its votes are counted.
         since: TimestampMs,
@@ -247,12 +247,12 @@ pub enum Phase {
     Failed {
         /// Until when a retry may be proposed.
         deadline: TimestampMs,
-        /// When it ended without a decision.
+        /// Since when it has failed.
         since: TimestampMs,
     },
     /// Humans are asked.
     Escalated {
-        /// When the window ends.
+        /// Until when a human can decide.
         deadline: TimestampMs,
         /// Position of the escalation.
         position: u64,
@@ -276,7 +276,7 @@ pub enum Countersignature {
     NotDue {},
     /// It is awaited.
     Awaited {
-        /// When the window ends.
+        /// Until when it is awaited.
         deadline: TimestampMs,
     },
     /// It was given.
@@ -347,7 +347,7 @@ impl State {
         state
     }
 
-    /// The name of the state, as AE-9 and the machines' pages write it.
+    /// The name of the state, as machines.md writes it.
     pub const fn name(&self) -> StateName {
         match self.phase {
             Phase::Proposed { .. } => StateName::Proposed,

@@ -19,13 +19,13 @@ named! {
         Proposer = "proposer",
         /// Who leads it, where that is an agent.
         Leader = "leader",
-        /// An agent that votes.
+        /// An agent that may vote.
         Participant = "participant",
         /// Another of those who may lead rounds here.
         OtherLeader = "other leader",
         /// One of those who decide what was escalated.
         Human = "human",
-        /// Somebody who is neither party.
+        /// Somebody who is none of these.
         Stranger = "anybody else",
     }
 }

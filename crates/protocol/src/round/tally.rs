@@ -158,7 +158,7 @@ pub struct WeightTally {
     pub participating: u64,
     /// What `approve` must exceed, as a part of `total`.
     pub threshold: Threshold,
-    /// Sum of the weights of all participants.
+    /// Of all participants.
     pub total: u64,
 }
 
@@ -172,7 +172,7 @@ pub struct Tally {
     pub approve: u64,
     /// Participants that were heard of.
     pub connected: u64,
-    /// How many participants may vote.
+    /// Participants, whether they voted or not.
     pub eligible: u64,
     /// Commitments without a valid reveal.
     pub invalid: u64,
@@ -186,7 +186,7 @@ pub struct Tally {
     pub received: u64,
     /// Votes against it.
     pub reject: u64,
-    /// Sums of weights, where the mechanism is *weighted*.
+    /// Mechanism weighted: the weights as they were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<WeightTally>,
 }
@@ -197,9 +197,9 @@ pub struct Tally {
 pub struct TallyVerdict {
     /// How it ends.
     pub outcome: Outcome,
-    /// Why it was decided so.
+    /// Why it ends so.
     pub reason: Reason,
-    /// How the votes add up.
+    /// How many voted for what.
     pub tally: Tally,
     /// Which votes were counted: [`super::votes_digest`].
     pub votes_digest: Digest,

@@ -170,6 +170,7 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
+    /// What the finalized `head` reaches.
     pub(crate) fn by(
         completion: Option<&Completion>,
         aftermath: &Aftermath,

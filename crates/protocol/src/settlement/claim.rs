@@ -26,13 +26,13 @@ pub struct Due {
 /// An unclaimed transfer from the payer to payee or treasury, above zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    /// Transaction that the transfer is in.
+    /// Hash of its transaction.
     pub tx_hash: TxHash,
     /// Its place among the token's transfers there.
     pub ordinal: u64,
     /// Payee or treasury.
     pub to: EvmAddress,
-    /// How much was transferred.
+    /// How much it moves.
     pub amount: MicroUsdc,
 }
 

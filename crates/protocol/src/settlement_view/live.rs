@@ -13,7 +13,7 @@ use serde_with::skip_serializing_none;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementLive))]
 pub struct Live {
-    /// The moment that all of this is as of.
+    /// The moment at which all of this is known.
     pub as_of_ms: TimestampMs,
     /// Whether the payment's clock runs.
     pub clock: SettlementClock,
@@ -62,11 +62,11 @@ impl Live {
 pub enum SettlementClock {
     /// Nothing is timed, or nothing is known of it.
     Idle,
-    /// The clock of the settlement runs.
+    /// It runs: windows pass, and looks come due.
     Running,
     /// It stands still, and runs on from there when the network is seen again.
     Stopped {
-        /// Since when the clock stands still.
+        /// Since when it stands still.
         since_ms: TimestampMs,
         /// Why the network is blind.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,12 +84,12 @@ pub enum SettlementClock {
 pub enum Due {
     /// A window passes.
     Window {
-        /// The window that is open.
+        /// Which window it is.
         window: Window,
-        /// When the window ends.
+        /// When it passes.
         at_ms: TimestampMs,
     },
-    /// When the next look for the payment is due.
+    /// The ledger looks for the payment.
     Look {
         /// 1 to 4.
         look: u64,

@@ -36,9 +36,9 @@ use serde_with::skip_serializing_none;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SettlementAnswer))]
 pub struct SettlementView {
-    /// Id of the interaction.
+    /// Id of the interaction: the envelope id of its REQUEST.
     pub interaction_id: InteractionId,
-    /// State as of its last record.
+    /// State of the interaction, after its last record.
     pub state: StateName,
     /// The contract it was opened by, if it was by one.
     pub contract: Option<AgreedContract>,
@@ -187,7 +187,7 @@ pub enum NextStep {
     Return,
     /// A transfer that still comes is recorded as late.
     Late,
-    /// Nobody has to do anything.
+    /// Nothing more happens.
     Nothing,
 }
 

@@ -60,7 +60,7 @@ pub enum MoneyStanding {
     },
     /// It was paid, and then the transaction disappeared.
     Reversed {
-        /// Hash of the transaction.
+        /// Hash of the transaction that disappeared.
         tx_hash: TxHash,
     },
     /// Paid: the transaction disappeared and came back.

@@ -74,7 +74,7 @@ pub struct OwnToken {
     /// `jti` of the ledger's node whose message it was in.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub node: Uuid,
-    /// The token, as a compact JWS.
+    /// The token as it stands in the message.
     pub token: String,
 }
 

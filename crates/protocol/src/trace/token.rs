@@ -46,7 +46,7 @@ pub struct Claims {
     pub iat: u64,
     /// DID of the ledger, which issues the token.
     pub iss: Did,
-    /// Id of the token: the UUID that a RFC 7519 `jti` is here.
+    /// Id of the token, which others name in `pred` (RFC 7519).
     pub jti: Uuid,
     /// Those that it rests on.
     pub pred: Vec<Uuid>,
@@ -82,7 +82,7 @@ pub fn token(node: &Node, wid: &str, now: TimestampMs, kid: KeyId, key: &SecretK
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("token {place}: {why}")]
 pub struct TraceFault {
-    /// Place of the token in the trace, from 0.
+    /// Place of that token in the trace, from 0.
     pub place: usize,
     /// What is wrong with it.
     pub why: String,

@@ -12,9 +12,9 @@ use crate::id::{ContractId, EnvelopeId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Wid {
-    /// The negotiation of that id, `neg-<uuid>`.
+    /// A contract, written `neg-` and a UUID.
     Contract(ContractId),
-    /// The id of an envelope of any other conversation.
+    /// A first attempt of a round, a session or an agreement, by its envelope id.
     Envelope(EnvelopeId),
 }
 

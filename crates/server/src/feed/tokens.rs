@@ -59,7 +59,7 @@ pub(crate) enum TokenFault {
          /api/v1/tokens for another one"
     )]
     NotOurs,
-    /// The token is older than tokens live.
+    /// The moment until which it was good has passed.
     #[error("the token has expired: sign POST /api/v1/tokens for another one")]
     Expired,
 }

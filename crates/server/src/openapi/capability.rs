@@ -11,7 +11,7 @@ use x811_protocol::did::Did;
 /// An agent's descriptor in force.
 #[derive(ToSchema)]
 pub(crate) struct DescriptorAnswer {
-    /// The agent whose state it is.
+    /// The agent that published it.
     did: Did,
     /// Place of its record in the log.
     position: u64,
@@ -64,7 +64,7 @@ pub(crate) struct JwsAnswer {
     signatures: Vec<JwsSignatureShown>,
 }
 
-/// One signature under the terms, with its protected header.
+/// The signature of one party under the agreement.
 #[derive(ToSchema)]
 pub(crate) struct JwsSignatureShown {
     /// base64url of `alg`, `kid` and `typ`.

@@ -48,9 +48,9 @@ pub(crate) struct SdkCard {
 /// An agent card of A2A 1.0, signed by the ledger.
 #[derive(ToSchema)]
 pub(crate) struct AgentCard {
-    /// DID of the agent.
+    /// DID of the agent, or of the ledger, in place of a name.
     name: Did,
-    /// What the agent does, in words.
+    /// What it is, in the ledger's words and not in its own.
     description: String,
     /// Of the protocol that it speaks.
     version: String,

@@ -20,7 +20,7 @@ pub(crate) struct NegotiationsAnswer {
 /// A negotiation's records.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct NegotiationHistoryAnswer {
-    /// Id of the negotiation, `neg-` and a UUID.
+    /// Id of the negotiation: `neg-` and the envelope id of its offer.
     negotiation: String,
     #[serde(flatten)]
     page: RecordsPage,

@@ -10,7 +10,7 @@ use x811_protocol::answer::RoundView;
 /// The records of a round.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RoundHistoryAnswer {
-    /// Id of the round.
+    /// Id of the round: the envelope id of its proposal.
     round: String,
     #[serde(flatten)]
     page: RecordsPage,
@@ -41,7 +41,7 @@ pub(crate) struct EscalationsAnswer {
 pub(crate) struct WaitingRound {
     /// The envelope id of its proposal.
     id: String,
-    /// State of the round: `escalated`.
+    /// The state of the round, always `escalated`.
     status: String,
     /// Position of the escalation, which the decision names.
     escalation: u64,

@@ -37,15 +37,15 @@ pub(crate) struct Binary(Vec<u8>);
 /// The ERROR payload (AE-66): every answer that is no success.
 #[derive(ToSchema)]
 pub(crate) struct ErrorPayload {
-    /// A code of the registry.
+    /// Code of the registry that says what is wrong.
     #[schema(pattern = "^X811-[0-9]{4}$", example = "X811-4001")]
     code: String,
     /// What happened and what to do next.
     #[schema(max_length = 512)]
     message: String,
-    /// The envelope it is about.
+    /// Id of the envelope that it is about, where it is about one.
     related_message_id: Option<InteractionId>,
-    /// More for a program.
+    /// Members for a program; which ones depends on the code.
     details: Option<Value>,
     /// `code`, `message` and `details` once more, where the published SDK looks for them.
     error: Option<Value>,
@@ -57,9 +57,9 @@ pub(crate) struct ErrorPayload {
 pub(crate) enum SubmittedMessage {
     /// The envelope alone.
     Bare(CapturedEnvelope),
-    /// The envelope as the member of an object.
+    /// The envelope inside an object, `{"envelope": …}`.
     Wrapped {
-        /// The envelope that it is about.
+        /// The envelope itself.
         envelope: CapturedEnvelope,
     },
 }
@@ -69,26 +69,26 @@ pub(crate) enum SubmittedMessage {
 pub(crate) struct CapturedEnvelope {
     /// UUIDv7, unique for ever.
     id: InteractionId,
-    /// Of the protocol.
+    /// Semantic version of the protocol.
     #[schema(example = "0.1.0")]
     version: String,
     /// `x811/request` and its seven siblings, `x811.registry/…`, or a custom type.
     #[schema(example = "x811/request", max_length = 128)]
     r#type: String,
-    /// Who says it.
+    /// DID of the sender.
     from: Did,
-    /// The agent that it is sent to.
+    /// DID of the recipient: an agent, or the ledger.
     to: Did,
-    /// ISO 8601, within five minutes of the ledger's clock.
+    /// When it was made, in ISO 8601; within five minutes of the ledger's clock.
     #[schema(example = "2026-11-21T10:00:00Z")]
     created: String,
     /// ISO 8601, after which the envelope is refused.
     expires: Option<String>,
-    /// A nonce that its sender uses once.
+    /// A text that its sender uses once and never again.
     nonce: String,
-    /// What the type demands.
+    /// What it says; which members it has depends on `type`.
     payload: payloads::Payload,
-    /// Ed25519, base64url without padding.
+    /// The Ed25519 signature, in base64url without padding.
     signature: String,
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct AcceptedAnswer {
     accepted: Accepted,
     /// `envelope_id` once more, as the published SDK reads it; in answers to a submission.
     message_id: Option<EnvelopeId>,
-    /// `queued`, in answers to the published SDK.
+    /// `queued`, as the published SDK reads it; in answers to a submission.
     status: Option<String>,
     /// `state` once more, of a message of an interaction; likewise.
     interaction_status: Option<String>,
@@ -109,7 +109,7 @@ pub(crate) struct AcceptedAnswer {
 /// `ledger_opened` and each `ledger_key_rotated`.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AgentKeysAnswer {
-    /// DID of the agent.
+    /// The DID whose keys these are: that of an agent, or of the ledger.
     did: Did,
     #[serde(flatten)]
     page: RecordsPage,
@@ -167,14 +167,14 @@ pub(crate) struct InboxMessage {
     /// The earlier message that it names: an OFFER the REQUEST, all later ones the OFFER, an ERROR
     /// the message that it is about.
     answers: Option<EnvelopeId>,
-    /// The envelope that it is about.
+    /// The envelope, as its sender signed it.
     envelope: CapturedEnvelope,
 }
 
 /// An interaction's records.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct HistoryAnswer {
-    /// The interaction that engaged it.
+    /// Id of the interaction: the envelope id of its REQUEST.
     interaction: InteractionId,
     #[serde(flatten)]
     page: RecordsPage,
@@ -204,9 +204,9 @@ pub(crate) struct KeysAnswer {
 pub(crate) struct KeysInForce {
     /// Signs checkpoints, keys statements and ends of streams.
     checkpoint: String,
-    /// The key that signs the ledger's notices.
+    /// Signs notices and agent cards.
     envelope: String,
-    /// The key that signs receipts.
+    /// Signs receipts and the tokens of traces.
     receipt: String,
 }
 
@@ -250,7 +250,7 @@ pub(crate) struct ReceiptEnd {
     signature: String,
     /// `paid`, or `returned` where it was taken back in between.
     standing: String,
-    /// Name of the stream.
+    /// Name of the stream: `interaction:` and the id.
     stream: String,
     /// Records that this is said of.
     tree_size: u64,
@@ -265,7 +265,7 @@ pub(crate) struct ReceiptAnswer {
     end: ReceiptEnd,
     /// Which keys the ledger had.
     keys: KeysAnswer,
-    /// Id of the interaction.
+    /// Id of the interaction: the envelope id of its REQUEST.
     interaction: InteractionId,
     /// OFFER, ACCEPT, VERIFY and every PAYMENT.
     envelopes: Vec<ReceiptEnvelope>,
@@ -273,7 +273,7 @@ pub(crate) struct ReceiptAnswer {
     ledger: Object,
     /// The parameters that the interaction was opened under.
     parameters: ReceiptRecord,
-    /// The record that confirms the payment.
+    /// The record that confirms the payment (`confirmed`).
     confirmed: ReceiptRecord,
     /// Every record under the checkpoint that replaced a key of the ledger; absent where none did.
     rotations: Option<Vec<ReceiptRecord>>,
@@ -292,13 +292,13 @@ pub(crate) struct ReceiptAnswer {
 pub(crate) struct ReceiptEnvelope {
     /// The message, as its sender signed it.
     body: Object,
-    /// By its sender.
+    /// The sender's signature, in base64url without padding.
     signature: String,
-    /// The sender's key.
+    /// The public key that verifies it, in multibase.
     key: String,
     /// `direct`; absent for `digest`.
     profile: Option<String>,
-    /// What the decision used besides.
+    /// What the decision used besides the message.
     derived: Object,
     /// Place in the log.
     position: u64,
@@ -306,7 +306,7 @@ pub(crate) struct ReceiptEnvelope {
     prev: Digest,
     /// The ledger's clock when it decided.
     recorded_at_ms: u64,
-    /// Place in its stream.
+    /// Place in the stream of the interaction.
     stream_seq: u64,
 }
 

@@ -121,7 +121,7 @@ pub(super) struct TrustQuestion {
 pub(super) struct TrustAnswer {
     /// DID of the agent.
     did: Did,
-    /// Position of the record.
+    /// Position of the record that the numbers are as of.
     as_of: u64,
     /// Place of the last record that moved it; absent without history.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -126,7 +126,7 @@ pub(super) struct AgentFound {
     /// UUID of its DID.
     #[schema(value_type = AgentUuid)]
     id: Uuid,
-    /// Its status; `active`, as others are not found.
+    /// `active`: others are not found.
     status: AgentStatus,
     /// The score from 0 to 1.
     trust_score: f64,

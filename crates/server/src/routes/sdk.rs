@@ -38,14 +38,14 @@ pub(super) struct RegisteredAgent {
     did: Did,
     /// What it calls itself.
     name: String,
-    /// The status, `active`.
+    /// `active`: it was registered just now.
     status: AgentStatus,
     /// From 0 to 1; 0.5 without history.
     trust_score: f64,
     /// Task types it offers.
     #[schema(max_items = 64)]
     capabilities: Vec<String>,
-    /// When it registered, as RFC 3339.
+    /// When it registered, in RFC 3339.
     created_at: String,
 }
 
@@ -145,7 +145,7 @@ pub(super) struct DeactivatedAgent {
     /// UUID of its DID.
     #[schema(value_type = AgentUuid)]
     id: Uuid,
-    /// The new status, `deactivated`.
+    /// `deactivated`, its status from now on.
     status: AgentStatus,
     /// The same as a sentence.
     message: &'static str,

@@ -41,7 +41,7 @@ pub enum PostgresError {
          checkpoint away"
     )]
     OldTimeline {
-        /// Timeline of the database as it was found.
+        /// The timeline that the database is on.
         found: u32,
         /// The one that was noted on this host.
         noted: u32,

@@ -133,7 +133,7 @@ pub enum OpenError {
     Database {
         /// The database file.
         file: PathBuf,
-        /// The error of the database.
+        /// What the database said.
         source: StoreError,
     },
 }

@@ -17,6 +17,7 @@ macro_rules! sql {
     };
 }
 
+/// Migrations of `ledger.db`.
 pub(super) static LEDGER: LazyLock<Migrator> = LazyLock::new(|| {
     migrator(&[
         (1, "ledger", sql!("ledger/0001_ledger")),
@@ -26,7 +27,7 @@ pub(super) static LEDGER: LazyLock<Migrator> = LazyLock::new(|| {
     ])
 });
 
-/// Of the rows for readers.
+/// Migrations of `read.db`, the rows for readers.
 pub(super) static READ: LazyLock<Migrator> = LazyLock::new(|| {
     migrator(&[
         (1, "read model", sql!("read/0001_read_model")),
@@ -37,9 +38,11 @@ pub(super) static READ: LazyLock<Migrator> = LazyLock::new(|| {
     ])
 });
 
+/// Migrations of `chain.db`.
 pub(super) static CHAIN: LazyLock<Migrator> =
     LazyLock::new(|| migrator(&[(1, "chain", sql!("chain/0001_chain"))]));
 
+/// Migrations of `feed.db`.
 pub(super) static FEED: LazyLock<Migrator> =
     LazyLock::new(|| migrator(&[(1, "feed", sql!("feed/0001_feed"))]));
 

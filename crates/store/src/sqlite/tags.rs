@@ -221,6 +221,7 @@ impl NewTags {
 }
 
 impl OpenCommit<'_> {
+    /// The commit is durable: its tags are known from now on.
     pub(super) fn holds(mut self, commit: &Commit, filing: &Filing) {
         if let Some(tags) = self.0.take() {
             tags.known().done(commit, filing);

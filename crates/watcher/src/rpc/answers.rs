@@ -53,6 +53,7 @@ impl RpcHeader {
 /// The largest integer a record holds (record.md section 1).
 const MOST_NUMBER: u64 = (1 << 53) - 1;
 
+/// The answer of `eth_getTransactionReceipt`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RpcReceipt {

@@ -12,6 +12,7 @@ use x811_protocol::id::EnvelopeId;
 
 use super::*;
 
+/// The moment 2026-01-01T00:00:00Z.
 const NOW: TimestampMs = TimestampMs::new(1_767_225_600_000);
 
 /// Markup, an attribute's end, a comment's end, colours, a turn of the reading order, and hidden

@@ -16,6 +16,7 @@ use crate::anvil::rpc::{Anvil, quantity, text};
 use crate::anvil::token::{BASE_USDC, Token};
 use crate::failure::Failure;
 
+/// The topic of a transfer: `keccak256("Transfer(address,address,uint256)")`.
 const TRANSFER_TOPIC: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
 /// The selector of `transfer(address,uint256)`.

@@ -44,7 +44,7 @@ const OF_A_ROTATION: &[u8] = br#"{"event":{"new_key":"#;
 pub enum Piece<L> {
     /// A record, unread.
     Leaf {
-        /// Bytes of the leaf.
+        /// The leaf, as something that gives its bytes.
         leaf: L,
         /// Its line in an export, from 1.
         line: Option<u64>,
@@ -60,7 +60,7 @@ pub enum Piece<L> {
     },
     /// The root of the tree that a store keeps over its first records.
     Tree {
-        /// How many records the tree is over.
+        /// How many records it is over.
         size: u64,
         /// Their root, as it is stored.
         root: Hash,

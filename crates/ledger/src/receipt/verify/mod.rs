@@ -30,7 +30,7 @@ pub enum ClaimVerdict {
     Proven,
     /// The ledger says so, under its signature; without a key that was trusted, the file.
     Asserted,
-    /// Nothing was there to check it by.
+    /// Nobody looked: what it takes was not given, or is in no file.
     NotChecked,
     /// It does not hold.
     Broken,

@@ -325,6 +325,7 @@ impl Node {
     }
 }
 
+/// The values in their order, each once.
 fn in_order<T: Ord>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let values: BTreeSet<T> = values.into_iter().collect();
     values.into_iter().collect()

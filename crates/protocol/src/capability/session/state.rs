@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub struct Ending {
     /// Whose message ended it, if one did.
     pub closed_by: Option<Did>,
-    /// How it ended.
+    /// How it ends or has ended.
     pub reason: CloseReason,
 }
 
@@ -29,9 +29,9 @@ pub struct Ending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Renewal {
-    /// Id of the agreement.
+    /// Id of that agreement.
     pub agreement: AgreementId,
-    /// The reason that is given.
+    /// Why it is negotiated again.
     pub reason: RenewalReason,
     /// The revision that the request named.
     pub revision: u64,
@@ -49,7 +49,7 @@ pub struct Signed {
     pub consumer: Did,
     /// Who provides it, as it says.
     pub provider: Did,
-    /// The record of the message.
+    /// The message that signed it, and its record.
     pub record: RecordRef,
     /// The revision, as it says.
     pub revision: u64,
@@ -81,7 +81,7 @@ pub struct State {
     pub ending: Option<Ending>,
     /// Id of the session: the envelope id of its request.
     pub id: SessionId,
-    /// The agent that asked.
+    /// The agent that asked for the session.
     pub initiator: Did,
     /// Whether its last record was written.
     pub is_closed: bool,

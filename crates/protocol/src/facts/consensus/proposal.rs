@@ -28,7 +28,7 @@ const LARGEST_DENOMINATOR: u64 = 1_000_000;
 pub struct Threshold {
     /// Denominator, at most 1,000,000.
     pub den: u64,
-    /// Numerator of the share that must approve.
+    /// Numerator, above zero and below the denominator.
     pub num: u64,
 }
 

@@ -163,6 +163,7 @@ pub(super) fn agree(
     })
 }
 
+/// A refusal with CCN-2001: the signature is not what it has to be.
 pub(super) fn not_signed(fault: impl AsRef<str>) -> Refusal {
     Refusal::new(Code::JwsInvalid, Kind::Authentication, fault)
 }

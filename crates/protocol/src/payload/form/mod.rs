@@ -33,7 +33,7 @@ const MESSAGE_CHARS: usize = 420;
 /// What a member looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A string of any content, within its limit.
+    /// A string of whatever content.
     Text,
     /// 1 to 128 printable characters.
     TaskType,
@@ -45,7 +45,7 @@ pub enum Form {
     ContentType,
     /// An object whose members are the sender's.
     Object,
-    /// An array whose items have one form.
+    /// An array of whatever items.
     Array,
     /// An array of at least one text.
     Texts,
@@ -61,7 +61,7 @@ pub enum Form {
     NumberAmount,
     /// The text `USDC`.
     Currency,
-    /// A string that is a UUID: the id of an envelope.
+    /// The UUID that is the id of an envelope.
     EnvelopeId,
     /// `neg-` and a UUID.
     NegotiationId,
@@ -94,17 +94,17 @@ pub enum Form {
 /// The words that a member may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Words {
-    /// Words that `acceptance_policy` may say.
+    /// The words of the member `acceptance_policy`.
     AcceptancePolicy,
     /// `code` of a REJECT.
     Reject,
-    /// Words that `dispute_code` may say.
+    /// The words of the member `dispute_code`.
     Dispute,
     /// `code` of an ERROR.
     Error,
-    /// Words that `amount_of` may say.
+    /// The words of the member `amount_of`.
     AmountOf,
-    /// Words that `profile` may say.
+    /// The words of the member `profile`.
     Profile,
 }
 
@@ -154,7 +154,7 @@ pub struct PayloadForm {
     pub message_type: &'static str,
     /// Where it stands in the page: the anchor of its heading.
     pub anchor: &'static str,
-    /// The members that a payload of this form may have.
+    /// The members that it knows.
     pub members: &'static [Member],
 }
 

@@ -86,9 +86,9 @@ impl Verb {
 pub enum Operation {
     /// Registers an agent (`x811.registry/register`).
     Register(Box<Registration>),
-    /// Changes what the registration says (`x811.registry/update`).
+    /// Replaces what is registered besides the keys (`x811.registry/update`).
     Update(Box<Update>),
-    /// Replaces the agent's key (`x811.registry/rotate`).
+    /// Replaces one of the keys (`x811.registry/rotate`).
     Rotate(Box<Rotation>),
     /// Takes the DID out of use for now (`x811.registry/deactivate`).
     Deactivate,

@@ -16,7 +16,7 @@ use crate::refusal::{Refusal, quoted};
 pub struct Registration {
     /// The document's keys, each with the profile it signs by.
     pub keys: Vec<AgentKey>,
-    /// Whatever else the registration says.
+    /// Everything registered besides the keys.
     pub entry: Entry,
     /// There where it is in the form of the published SDK.
     pub reference_sdk: Option<ReferenceSdk>,
