@@ -1,6 +1,6 @@
 //! `GET /api/v1/interactions/{id}/bundle`: who gets it, and that it holds offline.
 
-use crate::log::checkpoint;
+use crate::log::{checkpoint, covered_as};
 use crate::readers::readers;
 use crate::world::Deal;
 use x811_ledger::audit::audit_export;
@@ -22,7 +22,7 @@ async fn lc_7_a_bundle_is_for_its_parties_and_auditors_and_holds_offline() {
     checkpoint(&world).await;
     let bundle = path(&deal.id().to_string());
     for reader in [&initiator, &provider, &auditor] {
-        let answer = world.get_as(reader, &bundle).await;
+        let answer = covered_as(&world, reader, &bundle).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         assert_eq!(answer.headers["content-type"], "text/plain; charset=utf-8");
         let report = audit_export(answer.text.as_bytes(), None).unwrap();

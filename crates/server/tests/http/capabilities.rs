@@ -1,6 +1,6 @@
 //! `GET /api/v1/agents/{uuid}/capabilities`.
 
-use crate::log::checkpoint;
+use crate::log::{checkpoint, covered};
 use crate::world::{Agent, World};
 use serde_json::{Value, json};
 use x811_ledger::audit::audit_export;
@@ -103,7 +103,7 @@ async fn cc_074_a_stranger_audits_every_revision_offline() {
         world.accept(&sealed).await;
     }
     checkpoint(&world).await;
-    let answer = world.get(&path).await;
+    let answer = covered(&world, &path).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     let report = audit_export(answer.text.as_bytes(), None).unwrap();
     assert!(report.is_clean(), "{:?}", report.findings);

@@ -1,6 +1,6 @@
 //! Negotiations as their parties list them, and their bundles.
 
-use crate::log::checkpoint;
+use crate::log::{checkpoint, covered_as};
 use crate::readers::readers;
 use crate::world::{Agent, World};
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ async fn xn_7_a_contracts_bundle_is_for_its_parties_and_proves_its_authors_offli
     checkpoint(world).await;
     let path = format!("{PATH}/{id}/bundle");
     for reader in [ada, bert, auditor] {
-        let answer = world.get_as(reader, &path).await;
+        let answer = covered_as(world, reader, &path).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         let report = audit_export(answer.text.as_bytes(), None).unwrap();
         assert!(report.is_clean(), "{:?}", report.findings);

@@ -1,7 +1,7 @@
 //! Sessions and agreements as their parties read them: lists, histories, bundles, and the JWS.
 
 use crate::capabilities::descriptor;
-use crate::log::checkpoint;
+use crate::log::{checkpoint, covered_as};
 use crate::readers::readers;
 use crate::world::{Agent, World};
 use serde_json::{Value, json};
@@ -147,7 +147,7 @@ async fn cc_084_an_agreement_is_read_by_its_parties_and_proven_by_its_files() {
         let stranger = world.get_as(stranger, path).await;
         stranger.refused(404, "X811-4001");
         for reader in [ada, bert, auditor] {
-            let answer = world.get_as(reader, path).await;
+            let answer = covered_as(world, reader, path).await;
             assert_eq!(answer.status, 200, "{path}: {}", answer.text);
             if path.ends_with("bundle") {
                 let report = audit_export(answer.text.as_bytes(), None).unwrap();
