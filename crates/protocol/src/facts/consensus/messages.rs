@@ -211,7 +211,7 @@ pub struct LeaderSignal {
     /// SHA-256 of `rationale`, if it is not blank.
     #[serde(default, deserialize_with = "given")]
     pub rationale_hash: Option<Digest>,
-    /// SHA-256 of the RFC 8785 form of `tally` ([`crate::round::Verdict::tally_hash`]).
+    /// SHA-256 of the RFC 8785 form of `tally` ([`crate::round::TallyVerdict::tally_hash`]).
     #[serde(default, deserialize_with = "given")]
     pub tally_hash: Option<Digest>,
 }
