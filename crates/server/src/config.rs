@@ -508,7 +508,7 @@ pub struct ConfigErrors(Vec<ConfigError>);
 /// The sentences of `faults`.
 fn together(faults: &[ConfigError]) -> String {
     let sentences: Vec<String> = faults.iter().map(ConfigError::to_string).collect();
-    sentences.join(". Also: ")
+    sentences.join(" · ")
 }
 
 /// Why a configuration cannot work.

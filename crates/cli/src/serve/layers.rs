@@ -19,7 +19,7 @@ const MAX_BYTES: usize = 1 << 20;
 const MOST_FAULTS: usize = 16;
 
 /// Between two faults.
-const ALSO: &str = ". Also: ";
+const ALSO: &str = " · ";
 
 /// Names further apart than this are not offered for each other.
 const NEAR: f64 = 0.7;
@@ -44,7 +44,10 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Settings, Failure> {
             Err(error) => error,
         };
         let lines = lines_of(&rest, error.span());
-        faults.push(explained_at(&rest, lines.start, error.message()));
+        faults.push((
+            lines.start,
+            explained_at(&rest, lines.start, error.message()),
+        ));
         let next = without(&rest, lines);
         // Where what is left is no TOML, or nothing could be left out, no more can be said.
         if faults.len() == MOST_FAULTS || next == rest || next.parse::<Table>().is_err() {
@@ -52,7 +55,9 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Settings, Failure> {
         }
         rest = next;
     }
-    Err(fault(path, &faults.join(ALSO))
+    faults.sort();
+    let sentences: Vec<String> = faults.into_iter().map(|(_, sentence)| sentence).collect();
+    Err(fault(path, &sentences.join(ALSO))
         .hint("correct it, then try `x811 serve --check --config FILE`"))
 }
 

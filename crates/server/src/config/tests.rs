@@ -121,7 +121,7 @@ fn all_that_is_wrong_is_said_at_once() {
     ] {
         assert!(said.contains(fault), "{fault}: {said}");
     }
-    assert_eq!(said.matches(". Also: ").count(), 4, "{said}");
+    assert_eq!(said.matches(" · ").count(), 4, "{said}");
 }
 
 #[test]
