@@ -4,7 +4,7 @@ use x811_protocol::event::{Effect, Event, PledgeDue};
 use x811_protocol::pledge::Pledge;
 use x811_protocol::stream::{Stream, Subject};
 
-use crate::world::{Held, World};
+use crate::world::{HeldMachine, World};
 
 /// The effect of a lapse: `pledge_due` in the giver's conduct.
 pub(super) fn follow(

@@ -1,8 +1,8 @@
 //! The turn of a pledge.
 
 use super::contract::outcome_of;
-use crate::answer::Verdict;
-use crate::draft::{Draft, SubjectJournal};
+use crate::answer::TurnVerdict;
+use crate::draft::{BatchDraft, SubjectJournal};
 use crate::quota;
 use crate::submission::{Submission, not_open};
 use crate::world::Fault;
@@ -14,17 +14,17 @@ use x811_protocol::time::TimestampMs;
 
 /// Decides whether it is given.
 pub(super) fn give(
-    draft: &mut Draft,
+    draft: &mut BatchDraft,
     message: &Submission,
     facts: &Facts,
     id: PledgeId,
     now: TimestampMs,
-) -> Result<Verdict, Fault> {
+) -> Result<TurnVerdict, Fault> {
     if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
-        return Ok(Verdict::Refused(limit));
+        return Ok(TurnVerdict::Refused(limit));
     }
     let Some((parameters, _)) = draft.world().parameters() else {
-        return Ok(Verdict::Refused(not_open()));
+        return Ok(TurnVerdict::Refused(not_open()));
     };
     let input = Input {
         envelope: &message.header,
