@@ -141,13 +141,16 @@ fn fault(path: &Path, message: &str) -> Failure {
     Failure::local("config", format!("{}: {message}", path.display()))
 }
 
+/// The key that the line begins with. What is no bare key, a line of a list say, may hold an address.
 fn key_of_line(text: &str, line: usize) -> Option<&str> {
     let line = text.lines().nth(line)?.trim();
     let key = match line.strip_prefix('[') {
         Some(section) => section.trim_end_matches(']'),
         None => line.split_once('=')?.0,
     };
-    Some(key.trim())
+    let key = key.trim();
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    key.bytes().all(is_bare).then_some(key)
 }
 
 /// serde names an unknown key and all known ones between backticks; a person wants the nearest.
@@ -282,6 +285,7 @@ mod tests {
             "[network]\nchain_id = \"https://host/SECRET\"\n",
             "[network]\nrpc_url = \"https://host/SECRET\n",
             "[network]\nrpc_url = [\"https://host/SECRET\"]\n",
+            "[windows]\nlooks_ms = [\n  \"https://host/SECRET?key=1\",\n]\n",
         ] {
             assert!(!refused(text).contains("SECRET"), "{}", refused(text));
         }
