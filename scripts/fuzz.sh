@@ -4,7 +4,7 @@
 #   scripts/fuzz.sh [seconds per target, 600] [target ...]
 #
 # What is found stays in tests/vectors/fuzz/<target>, minimised, and is replayed by the ordinary
-# tests (tests/tests/corpora.rs). A crash stops the run; its input is in fuzz/artifacts/<target>.
+# tests (tests/tests/conformance/corpora.rs). A crash stops the run; its input is in fuzz/artifacts/<target>.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

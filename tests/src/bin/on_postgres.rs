@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo build --workspace --bins
-//! target/debug/on_postgres cargo nextest run -p x811-tests --test stories
+//! target/debug/on_postgres cargo nextest run -p x811-tests --test program
 //! ```
 
 use std::error::Error;

@@ -18,19 +18,19 @@ use x811_protocol::event::{Effect, Event};
 use x811_protocol::id::PledgeId;
 use x811_protocol::stream::Subject;
 
-#[path = "../support/base.rs"]
+#[path = "../suite/support/base.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod base;
-#[path = "../support/bundles.rs"]
+#[path = "../suite/support/bundles.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod bundles;
-#[path = "../support/deal.rs"]
+#[path = "../suite/support/deal.rs"]
 #[expect(dead_code, reason = "the sequencer's tests use the rest")]
 mod deal;
-#[path = "../audit/forger.rs"]
+#[path = "../suite/audit/forger.rs"]
 #[expect(dead_code, reason = "the audit's tests use the rest")]
 mod forger;
-#[path = "../support/ledgerbox.rs"]
+#[path = "../suite/support/ledgerbox.rs"]
 #[expect(
     dead_code,
     clippy::panic,
@@ -38,19 +38,19 @@ mod forger;
     reason = "the sequencer's tests use the rest"
 )]
 mod ledgerbox;
-#[path = "../support/party.rs"]
+#[path = "../suite/support/party.rs"]
 mod party;
-#[path = "../sequencer/picture.rs"]
+#[path = "../suite/sequencer/picture.rs"]
 #[expect(clippy::expect_used, reason = "a test that panics has failed")]
 mod picture;
-#[path = "../audit/scene.rs"]
+#[path = "../suite/audit/scene.rs"]
 #[expect(
     dead_code,
     clippy::expect_used,
     reason = "the audit's tests use the rest"
 )]
 mod scene;
-#[path = "../sequencer/watches.rs"]
+#[path = "../suite/sequencer/watches.rs"]
 mod watches;
 
 const WINDOW_S: u64 = 60;

@@ -1,0 +1,43 @@
+//! The golden log with every event that a ledger of today writes into its first thousand records:
+//! for whoever reads events and states without this code.
+
+use std::collections::BTreeSet;
+
+use super::bundles::signed;
+use super::every_event::every_event;
+use super::golden::{folder, is_to_be_written, under_rules_2};
+use super::scene::{audit, exported_under, found};
+
+/// Needs a log of another age or length, or a block: new rules, a thousand records, a draw among rounds.
+const NEVER_HERE: [&str; 3] = ["cycle_drawn", "rules_changed", "state_root"];
+
+async fn every_event_exported() -> (Vec<u8>, BTreeSet<&'static str>) {
+    let ledgerbox = every_event().await;
+    let types = ledgerbox.events().await.into_iter();
+    let types = types.map(|(_, event)| event.type_name()).collect();
+    let signed = signed(&ledgerbox, ledgerbox.records().await.len()).await;
+    (exported_under(&ledgerbox, Some(&signed)).await, types)
+}
+
+/// `X811_VECTORS=write cargo nextest run -p x811-ledger --test suite golden` writes it anew.
+#[tokio::test]
+async fn golden_log_of_every_event_is_what_is_written() {
+    let (log, types) = every_event_exported().await;
+    assert_eq!(types.len() + NEVER_HERE.len(), 40, "{types:?}");
+    assert_eq!(found(&audit(&log)), []);
+    let path = folder().join(under_rules_2("bundle/log-every-event.x811"));
+    if is_to_be_written() {
+        std::fs::write(path, log).unwrap();
+    } else {
+        assert_eq!(std::fs::read(path).ok(), Some(log));
+    }
+}
+
+/// What a ledger wrote before an ACCEPT had the last head of before a restart, and after that under rules 1.
+#[test]
+fn golden_logs_of_every_event_as_they_were_are_clean() {
+    for name in ["log-every-event", "log-every-event-2"] {
+        let log = std::fs::read(folder().join(format!("bundle/{name}.x811"))).unwrap();
+        assert_eq!(found(&audit(&log)), [], "{name}");
+    }
+}
