@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ax_038_any_semantic_version_of_major_0() {
+    fn ae_118_to_120_and_ax_038_any_semantic_version_of_major_0() {
         for good in [
             "0.1.0",
             "0.0.0",

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn ae_123_and_ax_039_custom_types_are_namespaced() {
+    fn ae_122_and_ae_123_and_ax_039_custom_types_are_namespaced() {
         let longest = format!("x811.ext/{}", "a".repeat(128 - 9));
         for good in [
             "x811.ext/counter-offer",

@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use super::stage::{Stage, text};
 
 #[tokio::test]
-async fn ae_047_a_callback_url_is_recorded_and_never_called() {
+async fn ae_047_and_ax_014_a_callback_url_is_recorded_and_never_called() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());

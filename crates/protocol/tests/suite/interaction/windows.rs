@@ -100,7 +100,7 @@ fn ae_098_the_six_windows_lead_where_the_specification_says() {
 }
 
 #[test]
-fn ae_018_a_request_without_an_offer_for_sixty_seconds_expires() {
+fn ae_018_and_ax_009_a_request_without_an_offer_for_sixty_seconds_expires() {
     assert_leads(&row(Window::Offer));
 }
 
