@@ -104,6 +104,10 @@ pub struct Auditor {
     pub(super) owing: Owing,
     /// Some rule from here on is not known.
     pub(super) rules_are_unknown: bool,
+    /// Behind such rules a record put another key of the ledger in force, or cannot be read and may have done so.
+    keys_are_unknown: bool,
+    /// Checkpoints that are signed by none of the keys that are known then.
+    pub(super) unverifiable_checkpoints: u64,
     /// Position 0, where it puts such rules in force: no world is made of it.
     opened_unknown: Option<Box<LedgerOpened>>,
     pub(super) observations: Observations,
@@ -244,6 +248,7 @@ impl Auditor {
                 // Newer rules may have members that no earlier version reads.
                 self.rules_are_unknown |= record.event_type() == RULES_CHANGED;
                 if !self.knows_rules() {
+                    self.keys_are_unknown = true;
                     return self.pass_over();
                 }
                 let sentence = format!("the event cannot be read: {why}");
@@ -297,6 +302,8 @@ impl Auditor {
             }
         }
         if !self.knows_rules() {
+            self.keys_are_unknown |=
+                matches!(&whole.event, Event::Ledger(LedgerEvent::KeyRotated(_)));
             self.check_signature(&mut whole);
             self.rows.note(&whole);
             self.lose(&whole.record);
@@ -367,6 +374,11 @@ impl Auditor {
             }
             Replayed::Skipped => self.lose(record),
         }
+    }
+
+    /// Whether this version knows the ledger's keys in force.
+    pub(super) fn knows_keys(&self) -> bool {
+        !self.keys_are_unknown
     }
 
     /// Whether this version knows the decision rules in force.

@@ -38,6 +38,11 @@ impl Auditor {
     ) {
         let spot = Spot { line, ..self.end() };
         let ledger = self.opened(said);
+        if !self.knows_keys() && !is_signed_by(note, ledger.as_ref()) {
+            // Only the prefix under the last checkpoint that can be verified is judged.
+            self.unverifiable_checkpoints += 1;
+            return;
+        }
         let here = Covered {
             size: self.size(),
             root: self.frontier().root(),
@@ -49,6 +54,11 @@ impl Auditor {
         }
         self.checkpoints.extend(held);
     }
+}
+
+/// True if the note is signed by the ledger's checkpoint key.
+fn is_signed_by(note: &str, ledger: Option<&LedgerOpened>) -> bool {
+    ledger.is_some_and(|ledger| checkpoint::open(note, ledger).is_ok())
 }
 
 /// Holds a checkpoint against the ledger's key in force at this place, the tree that is here, and the

@@ -66,6 +66,7 @@ impl Auditor {
         let root = claimed.map_or_else(|| self.frontier.root(), |checkpoint| checkpoint.root);
         let ledger = self.identity().map(|ledger| ledger.did.to_string());
         let (head, expected_head_position) = (self.last_hash, self.expected_head_position);
+        let unverifiable_checkpoints = self.unverifiable_checkpoints;
         let checkpoints = std::mem::take(&mut self.checkpoints);
         let (findings, left_out) = std::mem::take(&mut self.findings).finish();
         let findings_left_out = left_out.values().sum();
@@ -78,7 +79,8 @@ impl Auditor {
         let mut judged = self.judged();
         let as_of = judged.as_of();
         let tail = Tail::behind(as_of, records, last_at);
-        let undecided = judged.undecided(as_of, tail);
+        let mut undecided = judged.undecided(as_of, tail);
+        undecided.extend(unverifiable(unverifiable_checkpoints));
         let listing = period.map(|period| judged.listing(period));
         let extract = judged.extract.take();
         let kept = judged.evidence.map(|kept| kept.finish(extract.is_some()));
@@ -179,4 +181,13 @@ impl Auditor {
         undecided.extend(self.overdue());
         undecided
     }
+}
+
+/// Checkpoints by keys that this version cannot follow.
+fn unverifiable(checkpoints: u64) -> Option<Undecided> {
+    let sentence = format!(
+        "checkpoints that cannot be verified: {checkpoints}; the ledger's keys changed under decision rules \
+         that this version does not know: audit with a newer version"
+    );
+    Undecided::of(Gap::UnknownRules, checkpoints, sentence)
 }

@@ -65,6 +65,7 @@ pub(crate) mod states;
 mod tampered;
 mod totals;
 mod trust;
+mod unknown_keys;
 mod unproven;
 
 use super::support::*;

@@ -180,7 +180,17 @@ impl Parts {
     }
 
     /// The file of somebody who has the database and writes all hashes anew.
-    pub(crate) fn rehashed(mut self) -> Vec<u8> {
+    pub(crate) fn rehashed(self) -> Vec<u8> {
+        self.renumbered().sealed()
+    }
+
+    /// The same without a checkpoint.
+    pub(crate) fn rehashed_unsigned(self) -> Vec<u8> {
+        self.renumbered().joined()
+    }
+
+    /// The same records with new positions, hashes and trailer.
+    fn renumbered(mut self) -> Parts {
         let (mut prev, mut tree) = (Hash::ZERO, Frontier::new());
         for (kept, position) in self.records.iter_mut().zip(0..) {
             let record = Record::seal(position, prev, kept.draft.clone()).unwrap();
@@ -194,7 +204,7 @@ impl Parts {
             root: tree.root(),
             size: tree.size(),
         };
-        self.sealed()
+        self
     }
 
     /// The file with a checkpoint over what the trailer says, by the key the ledger began with: whoever
@@ -209,7 +219,7 @@ impl Parts {
 }
 
 /// The same file with a checkpoint over all its records.
-fn signed_by(origin: &str, key: &SecretKey, bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn signed_by(origin: &str, key: &SecretKey, bytes: &[u8]) -> Vec<u8> {
     let (records, trailer) = bytes.split_at(last_line(bytes));
     let end = Trailer::parse(trailer.strip_suffix(b"\n").unwrap()).unwrap();
     let checkpoint = Checkpoint {
