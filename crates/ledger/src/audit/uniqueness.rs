@@ -188,3 +188,25 @@ fn first_half(tag: Digest) -> [u8; 16] {
     let (halves, _) = tag.as_bytes().as_chunks();
     halves[0]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A window behind its first use, and not in whatever generation that was.
+    #[test]
+    fn ax_27_a_nonce_is_spent_for_a_whole_window() {
+        let (mut nonces, window_ms) = (Nonces::default(), 1_000);
+        let mut spend = |text: &str, at_ms: u64| {
+            let tag = Digest::of(text.as_bytes());
+            nonces.spend(tag, TimestampMs::new(at_ms), at_ms, window_ms)
+        };
+        assert_eq!(spend("first", 2_000), None);
+        assert_eq!(spend("late", 2_900), None);
+        // Another generation begins.
+        assert_eq!(spend("next", 3_001), None);
+        assert_eq!(spend("late", 3_900), Some(2_900));
+        assert_eq!(spend("late", 3_901), None);
+        assert_eq!(spend("late", 3_902), Some(3_901));
+    }
+}

@@ -187,3 +187,83 @@ impl Evolving<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+    use crate::event::Engaged;
+    use crate::facts::AmountOf;
+    use crate::id::EnvelopeId;
+    use crate::kernel::{RecordRef, not_restored};
+
+    const INTERACTION: &str = "019b76da-a800-7000-8000-000000000009";
+
+    fn agreed(engagement: Engagement) -> State {
+        let [payer, payee] = ["a", "b"].map(|last| {
+            let did = format!("did:x811:019b76da-a800-7000-8000-00000000000{last}");
+            did.parse().unwrap()
+        });
+        let record = RecordRef {
+            envelope: EnvelopeId::from_parts(1, &[1; 10]),
+            hash: Digest::ZERO,
+            position: 1,
+        };
+        State::Accepted {
+            acceptance: record,
+            engagement,
+            opening: Opening {
+                id: ContractId::from(record.envelope),
+                initiator: payer,
+                max_turns: 3,
+                parameters: not_restored(),
+                record,
+                responder: payee,
+            },
+            step: Step {
+                author: payer,
+                expires_at: TimestampMs::new(60_000),
+                record,
+                terms: TermsFacts {
+                    amount: None,
+                    amount_of: AmountOf::Price,
+                    currency: "EUR".parse().unwrap(),
+                    deadline_s: None,
+                    deliverables_hash: None,
+                    payee,
+                    payer,
+                    task_type: None,
+                    terms_hash: Digest::ZERO,
+                },
+                turn: 1,
+            },
+        }
+    }
+
+    /// One interaction, and none once its window has passed: whoever wrote another record.
+    #[test]
+    fn xn_9_only_an_open_engagement_is_engaged() {
+        let interaction = InteractionId::from(INTERACTION.parse::<EnvelopeId>().unwrap());
+        let deadline = TimestampMs::new(90_000);
+        let event = Event::Effect(Effect::Engaged(Engaged {
+            cause: 8,
+            interaction,
+        }));
+        let recorded = Recorded {
+            event: &event,
+            position: 9,
+            hash: Digest::ZERO,
+            recorded_at_ms: TimestampMs::new(80_000),
+            parameters: None,
+            rules: Rules::Two,
+        };
+        for (before, is_legal) in [
+            (Engagement::Open { deadline }, true),
+            (Engagement::Engaged { interaction }, false),
+            (Engagement::Lapsed, false),
+        ] {
+            let after = evolve(Some(agreed(before)), &recorded);
+            assert_eq!(after.is_ok(), is_legal, "{before:?}");
+        }
+    }
+}

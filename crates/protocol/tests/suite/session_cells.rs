@@ -352,3 +352,23 @@ fn forged(state: &State, verb: Verb, from: Did) -> Event {
         facts: Facts::Capability(message(verb, from)),
     })
 }
+
+/// Both sign, each once: one party's second signature is no agreement.
+#[test]
+fn cc_084_two_signatures_of_one_party_are_an_illegal_record() {
+    let sign = |state: &State, from| {
+        let event = forged(state, Verb::Agree, from);
+        let recorded = Recorded {
+            event: &event,
+            position: 3,
+            hash: digest("record"),
+            recorded_at_ms: NOW,
+            parameters: None,
+            rules: Rules::Two,
+        };
+        Session::evolve(Some(state.clone()), &recorded)
+    };
+    let once = sign(&in_state(StateName::Agreeing, agent(1)), agent(1)).unwrap();
+    assert!(sign(&once, agent(1)).is_err());
+    assert_eq!(sign(&once, agent(2)).unwrap().state, StateName::Closed);
+}

@@ -8,7 +8,9 @@ use super::base::{Base, tx};
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use super::ledgerbox::impatient;
 use super::party::Account;
-use super::scene::{Parts, audit, causes_at, exported, found, pay, settled_and_disputed};
+use super::scene::{
+    Kept, Parts, audit, causes_at, exported, found, names, pay, settled_and_disputed,
+};
 
 /// Message, member, what it is changed to, and what has to be found at that record.
 type Change = (&'static str, &'static str, Value, &'static [Cause]);
@@ -377,6 +379,18 @@ async fn lc_5_what_is_bound_as_late_is_decided_again() {
         let here = causes_at(&audit(&parts.rehashed()), late(&bytes) as u64);
         assert!(here.contains(&cause), "{member}: {here:?}");
     }
+    // Seen in a block that is older than the ACCEPT, wherever it is named.
+    let mut parts = Parts::of(&bytes);
+    let at = late(&bytes);
+    let block = parts.records[at].member("/evidence/0/block").clone();
+    let is_seen = |it: &Kept| it.event_type() == "seen" && it.draft.event["block"] == block;
+    let seen = parts.find(is_seen);
+    for (record, member) in [(seen, "/block"), (at, "/evidence/0/block")] {
+        *parts.records[record].member(&format!("{member}/number")) = json!(1);
+        *parts.records[record].member(&format!("{member}/timestamp_s")) = json!(1);
+    }
+    let report = audit(&parts.rehashed());
+    names(&report, at, "evidence[0].block", Cause::NoEvidence);
 }
 
 #[tokio::test]

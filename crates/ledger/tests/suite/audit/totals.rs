@@ -104,6 +104,31 @@ async fn lc_9_a_payment_that_is_reversed_and_returns_is_counted_as_it_stands() {
     assert_eq!(back.payments[0].level, Level::Final);
 }
 
+/// What came twice and was taken back is no fee less: that is of what paid.
+#[tokio::test]
+async fn lc_9_a_late_payment_that_is_reversed_takes_no_fee_back() {
+    let mut ledgerbox = impatient().await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    ledgerbox.sweep().await;
+    let twice = deal.payment(&ledgerbox, 2);
+    pay(&mut ledgerbox, &deal, 1, TOTAL_MICRO_USDC).await;
+    ledgerbox.accept(&twice).await;
+    ledgerbox.watch_ms(8_000).await;
+    assert_eq!(ledgerbox.state(deal.id()), "completed");
+    deal.mine(&mut ledgerbox, 2, &[TOTAL_MICRO_USDC]);
+    ledgerbox.watch_ms(8_000).await;
+    let total = u128::from(TOTAL_MICRO_USDC);
+    let (_, paid) = report(&ledgerbox).await;
+    assert_eq!((paid.late_micro_usdc, paid.fee_micro_usdc), (total, 25_000));
+    ledgerbox.base.reorganise_away(tx(2));
+    ledgerbox.watch_ms(2_000).await;
+    let (_, paid) = report(&ledgerbox).await;
+    assert_eq!(
+        (paid.reversed_micro_usdc, paid.fee_micro_usdc),
+        (total, 25_000)
+    );
+}
+
 /// More payments than were listed once.
 #[tokio::test]
 async fn lc_9_every_payment_is_listed() {

@@ -152,6 +152,31 @@ async fn xx_6_a_request_is_held_to_its_contract() {
     ledgerbox.assert_log_adds_up().await;
 }
 
+/// XX-6: where a price was agreed on, the budget has to hold its fee as well.
+#[tokio::test]
+async fn xx_6_a_budget_holds_the_fee_of_an_agreed_price() {
+    let ledgerbox = opened().await;
+    let mut talks = Talks::new(&ledgerbox).await;
+    let mut payload = talks.payload(&ledgerbox, NegotiationVerb::Offer, "1");
+    payload["terms"]["amount_of"] = "price".into();
+    let terms_hash = Digest::of(&to_canonical(&payload["terms"]));
+    let offer = talks.seal(&ledgerbox, &talks.payer, NegotiationVerb::Offer, payload);
+    let accepted = ledgerbox.accept(&offer).await;
+    talks.id = Some(ContractId::from(accepted.envelope_id));
+    talks.step = Some((accepted.envelope_id, terms_hash));
+    let payee = talks.payee.clone();
+    talks
+        .say(&ledgerbox, &payee, NegotiationVerb::Accept, "")
+        .await;
+    let within = |usdc: f64| {
+        let (_, request) = talks.request(&ledgerbox, |it| it["max_budget"] = usdc.into());
+        request
+    };
+    let refusal = ledgerbox.refuse(&within(1.024_999)).await;
+    assert!(refusal.message.contains("max_budget"), "{refusal:?}");
+    ledgerbox.accept(&within(1.025)).await;
+}
+
 /// XN-3, XN-4, XX-2: 5 states × 4 messages × 3 senders; what the table does not have is refused.
 #[tokio::test]
 async fn xn_3_every_cell_of_the_table() {
