@@ -116,6 +116,12 @@ async fn promise_7_an_open_stream_does_not_outlive_its_key_or_its_did() {
             }
         };
         world.accept(&change).await;
+        // Before time passes, by which the token might expire.
+        let fields = Claim::of(world, &owner, &path).sign();
+        let refused = scene.refused(&path, &both(&fields)).await;
+        refused.refused(401, "X811-2003");
+        let refused = scene.refused(&by_token, &[]).await;
+        refused.refused(401, "X811-2003");
         if verb == "rotate" {
             world.ping(&scene.sender, &owner, 1..2).await;
             // The page that would have had it is refused.
@@ -135,11 +141,6 @@ async fn promise_7_an_open_stream_does_not_outlive_its_key_or_its_did() {
                 assert_eq!(why.as_deref(), Some(due), "{verb}");
             }
         }
-        let fields = Claim::of(world, &owner, &path).sign();
-        let refused = scene.refused(&path, &both(&fields)).await;
-        refused.refused(401, "X811-2003");
-        let refused = scene.refused(&by_token, &[]).await;
-        refused.refused(401, "X811-2003");
     }
 }
 
