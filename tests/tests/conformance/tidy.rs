@@ -1,6 +1,8 @@
 //! Rules over the source itself that no lint can say: short files, no leftovers, no clock in the
 //! pure crates, names that mean something, nothing that ties the code to one machine.
 
+mod sleeps;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
