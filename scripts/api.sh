@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Starts a ledger, puts an interaction into it, and has Schemathesis send it requests generated from
 # its own OpenAPI description: no failure is allowed. Needs the binary that scripts/test.sh builds.
+# API_EXAMPLES: requests generated for each operation, 60 unless set.
 set -euo pipefail
 # shellcheck source=scripts/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
@@ -28,7 +29,7 @@ cleanup() {
 trap cleanup EXIT
 
 # Nothing answers at that RPC address: the ledger is blind, which none of this needs.
-"$x811" serve --json --data-dir "$work/ledger" --listen 127.0.0.1:0 --open-reads --network local \
+env -u X811_BINARY "$x811" serve --json --data-dir "$work/ledger" --listen 127.0.0.1:0 --open-reads --network local \
   --token 0x5FbDB2315678afecb367f032d93F642f64180aa3 --rpc http://127.0.0.1:1 \
   >"$work/started.json" 2>"$work/ledger.log" &
 server=$!
@@ -55,7 +56,8 @@ export X811_API
 cd "$work"
 config="$checkout/tests/api/schemathesis.toml"
 generate() {
-  "$tools/bin/schemathesis" --config-file "$1" run "$X811_API/openapi.json" --workers 2 --no-color
+  "$tools/bin/schemathesis" --config-file "$1" run "$X811_API/openapi.json" --workers 2 --no-color \
+    --max-examples "${API_EXAMPLES:-60}"
 }
 generate "$config"
 # Top-level keys stand before the first table.

@@ -29,7 +29,7 @@ cleanup() {
 trap cleanup EXIT
 
 # Nothing answers at that RPC address: the ledger is blind, which a description does not need.
-"$x811" serve --json --data-dir "$work/ledger" --listen 127.0.0.1:0 --network local \
+env -u X811_BINARY "$x811" serve --json --data-dir "$work/ledger" --listen 127.0.0.1:0 --network local \
   --token 0x5FbDB2315678afecb367f032d93F642f64180aa3 --rpc http://127.0.0.1:1 \
   >"$work/started.json" 2>"$work/ledger.log" &
 server=$!

@@ -40,7 +40,7 @@ echo "the wheel: built by maturin"
 cat >"$work/cargo" <<SHIM
 #!/usr/bin/env bash
 [ "\$1" = rustc ] || exec cargo "\$@"
-exec cargo build --locked --workspace --bins --examples --manifest-path "$checkout/Cargo.toml" \\
+exec cargo build --locked --workspace --bins --examples --all-features --manifest-path "$checkout/Cargo.toml" \\
   --target-dir "$target" --message-format json-render-diagnostics
 SHIM
 chmod +x "$work/cargo"

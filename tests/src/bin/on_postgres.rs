@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo build --workspace --bins
-//! target/debug/on_postgres cargo nextest run -p x811-tests --test program
+//! target/debug/on_postgres cargo nextest run --profile gate -p x811-tests --test program
 //! ```
 
 use std::error::Error;

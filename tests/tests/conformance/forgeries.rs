@@ -50,11 +50,11 @@ use log::{Log, Written};
 use members::Pool;
 use table::Known;
 
-/// One of how many lies is told. The second log is more than twice as long as the first,
-/// and each lie about it is a whole log to read.
-const ONE_IN: usize = 71;
-const ONE_IN_OF_RULES_2: usize = 211;
-const ONE_IN_OF_ROUNDS: usize = 181;
+/// One of how many lies is told in the gate; `X811_READ_FORGERIES` times as many where it is set. The second log
+/// is more than twice as long as the first, and each lie about it is a whole log to read.
+const ONE_IN: usize = 852;
+const ONE_IN_OF_RULES_2: usize = 2_532;
+const ONE_IN_OF_ROUNDS: usize = 2_172;
 
 /// Bytes, hashes, signatures, messages and facts: what the reader checks too.
 const JUDGED_BY_BOTH: [Cause; 15] = [
@@ -96,6 +96,15 @@ fn lc_9_a_reader_by_the_texts_refuses_what_it_can_judge_under_rules_2() {
     println!("{counts:?}");
 }
 
+/// How many times as many lies as in the gate: the value of `X811_READ_FORGERIES`, or 1.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test has no command line of its own"
+)]
+fn times() -> usize {
+    std::env::var("X811_READ_FORGERIES").map_or(1, |text| text.parse().unwrap())
+}
+
 /// How many lies about that log are told how; none that both can judge is taken.
 fn refuses_what_it_can_judge(vector: &str, one_in: usize) -> BTreeMap<&'static str, u64> {
     let path = checkout().join(format!("tests/vectors/bundle/{vector}.x811"));
@@ -106,7 +115,8 @@ fn refuses_what_it_can_judge(vector: &str, one_in: usize) -> BTreeMap<&'static s
     let all = places.flat_map(|at| lies(&honest, &pool, &said_by, at));
     let place = tempfile::tempdir().unwrap();
     let (mut jobs, mut reports) = (Vec::new(), Vec::new());
-    for lie in all.step_by(one_in) {
+    let times = times();
+    for lie in all.step_by(one_in / times) {
         if lie.written_twice().is_some() {
             continue;
         }
@@ -121,7 +131,7 @@ fn refuses_what_it_can_judge(vector: &str, one_in: usize) -> BTreeMap<&'static s
         let report = audit_export(&bytes[..], None).unwrap();
         reports.push((lie.what(&honest), report));
     }
-    assert!(jobs.len() > 150, "{}", jobs.len());
+    assert!(jobs.len() > 12 * times, "{}", jobs.len());
     let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut faults = Vec::new();
     for (verdict, (what, report)) in Verifier::Reader.judge_all(&jobs).iter().zip(&reports) {
@@ -141,10 +151,10 @@ fn refuses_what_it_can_judge(vector: &str, one_in: usize) -> BTreeMap<&'static s
         *counts.entry(said).or_default() += 1;
     }
     assert!(faults.is_empty(), "{} {faults:#?}", faults.len());
-    assert!(
-        counts.len() == 3 && counts["refused by both"] > 100,
-        "{counts:?}"
-    );
+    let refused_by_both = counts.get("refused by both").copied().unwrap_or_default();
+    assert!(refused_by_both > 8 * times as u64, "{counts:?}");
+    // A small sample may have none that both take.
+    assert!(times < 6 || counts.len() == 3, "{counts:?}");
     counts
 }
 

@@ -197,6 +197,7 @@ fn the_trial_machine_touches_no_file_that_architecture_md_does_not_name() {
 
 /// Minutes where nothing is built yet, seconds where nothing has changed (decision 0272).
 #[test]
+#[ignore = "compiles the ledger's crates once more: part trial of scripts/test.sh --full"]
 fn the_trial_machine_runs_from_submission_to_root() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("trial");
     let source = folder.join("source");

@@ -159,6 +159,7 @@ fn c2sp_others_take_logs_of_every_shape_and_every_proof_of_ours() {
 
 /// transparency-log.md section B.2's example: three levels of tiles.
 #[test]
+#[ignore = "20 s of one core: part everything of scripts/test.sh --full"]
 fn c2sp_others_take_a_log_of_70_000_records() {
     let corpus = Corpus::of(70_000);
     for path in ["tile/0/273.p/112", "tile/1/001.p/17", "tile/2/000.p/1"] {

@@ -19,7 +19,7 @@ pub(crate) fn is_to_be_written() -> bool {
     std::env::var(VARIABLE).is_ok_and(|value| value == "write")
 }
 
-/// `X811_VECTORS=write cargo nextest run -p x811-tests --test conformance vectors generate` writes them anew.
+/// `X811_VECTORS=write cargo nextest run --profile gate -p x811-tests --test conformance vectors generate` writes them anew.
 /// Without it they have to be there, byte for byte.
 #[test]
 fn generate() {

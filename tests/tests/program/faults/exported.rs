@@ -1,7 +1,7 @@
 //! A ledger that is written to is exported at any moment, whole, with its tail, and one interaction
 //! at a time: no audit of that ever says *broken*, and a day later each file says the same.
 //!
-//! A longer run: `X811_EXPORTS=500 cargo nextest run -p x811-tests --test program exported`.
+//! A longer run: `X811_EXPORTS=500 cargo nextest run --profile full -p x811-tests --test program exported`.
 
 use super::client::{Agent, ledger_did};
 use super::dealing::Pair;
@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use x811_tests::binary::{run, x811};
 
 /// Exports in a usual run.
-const EXPORTS: u64 = 18;
+const EXPORTS: u64 = 6;
 
 /// The longest pause between two exports, in milliseconds.
 const PAUSE_MS: u64 = 400;

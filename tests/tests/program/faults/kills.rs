@@ -1,6 +1,6 @@
 //! `kill -9` again and again while clients send: messages, and whole interactions.
 //!
-//! A longer run: `X811_KILLS=300 cargo nextest run -p x811-tests --test program kill_9`.
+//! A longer run: `X811_KILLS=300 cargo nextest run --profile full -p x811-tests --test program kill_9`.
 
 use super::client::{Agent, get, ledger_did};
 use super::dealing::Pair;
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use x811_protocol::id::InteractionId;
 
 /// Kills in a usual run.
-const KILLS: u64 = 50;
+const KILLS: u64 = 15;
 
 /// Clients that send messages.
 const TALKERS: usize = 2;

@@ -4,7 +4,7 @@
 //!
 //! strace counts the calls of each thread apart, so with `when=n` the n-th call of *every* thread
 //! that gets so far is hit: usually one, sometimes a few in one run. A usual run takes a sample;
-//! all of them, or as many as it says: `X811_SWEEP=all cargo nextest run -p x811-tests --test program
+//! all of them, or as many as it says: `X811_SWEEP=all cargo nextest run --profile full -p x811-tests --test program
 //! syscalls`.
 
 use super::dice::Dice;
@@ -87,13 +87,13 @@ type Faults = (Script, Vec<String>);
 type Threads = (Script, Vec<Vec<String>>);
 
 /// Lives in a sample of one kind.
-const SAMPLE: u64 = 10;
+const SAMPLE: u64 = 6;
 
 /// Lives in a sample of what costs more than it finds.
-const SMALL_SAMPLE: u64 = 6;
+const SMALL_SAMPLE: u64 = 3;
 
 /// Lives in a sample of locks: one whose release fails is held for the rest of its life.
-const LOCK_SAMPLE: u64 = 3;
+const LOCK_SAMPLE: u64 = 1;
 
 /// The scripted run under strace, which hits calls on the ledger's own files only.
 fn under_strace(place: &mut Place, faults: &[String], trace: &[&str]) -> String {

@@ -7,7 +7,7 @@
 //! standby that lagged are in `crates/store`; a database restored from an older copy is in
 //! `lost_tail.rs`.
 //!
-//! A longer run: `X811_TAKEOVERS=20 cargo nextest run -p x811-tests --test program take_over`.
+//! A longer run: `X811_TAKEOVERS=20 cargo nextest run --profile full -p x811-tests --test program take_over`.
 
 use super::client::{Agent, ledger_did};
 use super::cluster::Servers;
@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// Rounds of each fault in a usual run.
-const ROUNDS: u64 = 2;
+const ROUNDS: u64 = 1;
 
 /// The longest that clients are served between two faults, in milliseconds.
 const LIFE_MS: u64 = 500;

@@ -1,5 +1,5 @@
 //! Random histories. A longer run, with the number of them:
-//! `X811_HISTORIES=2000 cargo nextest run -p x811-tests --test program --no-capture property`.
+//! `X811_HISTORIES=2000 cargo nextest run --profile full -p x811-tests --test program --no-capture property`.
 //! A run is repeated with the `X811_SEED` that it printed.
 
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ use super::verdict::Tally;
 /// Transactions of one history.
 const TRANSACTIONS: u16 = 4;
 /// Histories of one run.
-const HISTORIES: u32 = 256;
+const HISTORIES: u32 = 48;
 /// The most by which a reorganisation makes the chain shorter.
 const MOST_FEWER: usize = 16;
 /// The longest a failing history is shortened.

@@ -21,15 +21,17 @@ use super::log::Log;
 use super::members::Pool;
 use super::rarer::{quiet, rarer};
 use super::scene::exported_under;
+use super::size::size;
 use super::table::Known;
 use super::verdict::Honest;
 
 /// Set to `all`, every lie is told; to a number N, the first of each kind about each member and every
-/// Nth of the others.
+/// Nth of the others. Where it is not set, one kind about each member, as `X811_SEED` has it, and every
+/// `ONE_IN`th of the others.
 const VARIABLE: &str = "X811_FORGERIES";
 
-/// The N where nothing is set.
-const ONE_IN: usize = 24;
+/// Of how many of the other lies the gate tells one.
+const ONE_IN: usize = 240;
 
 /// At which places a root of all states stands.
 const ROOT_EVERY: usize = 1_000;
@@ -38,11 +40,11 @@ const ROOT_EVERY: usize = 1_000;
     clippy::disallowed_methods,
     reason = "a test has no command line of its own"
 )]
-fn one_in() -> usize {
+fn one_in() -> Option<usize> {
     match std::env::var(VARIABLE).as_deref() {
-        Ok("all") => 1,
-        Ok(number) => number.parse().expect("`all`, or a number"),
-        Err(_) => ONE_IN,
+        Ok("all") => Some(1),
+        Ok(number) => Some(number.parse().expect("`all`, or a number")),
+        Err(_) => None,
     }
 }
 
@@ -86,17 +88,26 @@ fn all_lies(log: &Log) -> Vec<Lie> {
         .collect()
 }
 
-/// Those that are told: the first of each event, member and kind of change, and every Nth.
+/// Those that are told: the first of each event, member and kind of change, or of one kind, and every Nth.
 fn some_of(all: &[Lie]) -> Vec<Lie> {
-    let (one_in, mut kinds) = (one_in(), BTreeSet::new());
-    let mut told = Vec::new();
+    let mut kinds = BTreeSet::new();
+    let mut firsts: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (at, lie) in all.iter().enumerate() {
-        let is_first = kinds.insert((&lie.event, &lie.member, lie.how));
-        if is_first || at.is_multiple_of(one_in) {
-            told.push(lie.clone());
+        if kinds.insert((&lie.event, &lie.member, lie.how)) {
+            let of_member = firsts.entry((&lie.event, &lie.member)).or_default();
+            of_member.push(at);
         }
     }
-    told
+    let asked = one_in();
+    let seed = size("X811_SEED", 0) as usize;
+    let mut told: BTreeSet<usize> = (0..all.len()).step_by(asked.unwrap_or(ONE_IN)).collect();
+    for (number, of_member) in firsts.values().enumerate() {
+        match asked {
+            Some(_) => told.extend(of_member),
+            None => drop(told.insert(of_member[(seed + number) % of_member.len()])),
+        }
+    }
+    told.into_iter().map(|at| all[at].clone()).collect()
 }
 
 /// Event and member.

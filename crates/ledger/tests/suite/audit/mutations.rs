@@ -16,6 +16,7 @@ use super::earlier_keys::{paid, rotated};
 use super::forged_bundle::File;
 use super::ledgerbox::Ledgerbox;
 use super::papers::{receipts_in_both_forms, trusting};
+use super::size::size;
 
 /// Numbers that are the same in every run.
 struct Dice(u64);
@@ -176,18 +177,12 @@ async fn bundles_that_hold(seed: u64, count: usize) -> Vec<Vec<u8>> {
 /// How many tests there are below, which run beside each other.
 const PARTS: usize = 8;
 
-/// How many bundles a test makes: 800, and an eighth of `X811_MUTATIONS` where that is set.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test has no command line of its own"
-)]
-fn each() -> usize {
-    let all = std::env::var("X811_MUTATIONS").ok();
-    all.map_or(800, |all| all.parse::<usize>().unwrap().div_ceil(PARTS))
-}
+/// Changed bundles of all tests together.
+const BUNDLES: u32 = 1_600;
 
 async fn none_holds(seed: u64) {
-    let held = bundles_that_hold(seed, each()).await;
+    let each = (size("X811_MUTATIONS", BUNDLES) as usize).div_ceil(PARTS);
+    let held = bundles_that_hold(seed, each).await;
     assert_eq!(held.first().map(|it| String::from_utf8_lossy(it)), None);
 }
 

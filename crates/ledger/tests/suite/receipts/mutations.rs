@@ -15,16 +15,10 @@ use super::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use super::keys::rotate;
 use super::paper::{Paper, again, impatient, note, pay};
 use super::party::SeededEntropy;
+use super::size::size;
 
-/// How many of each kind: in a quiet hour `X811_MUTATIONS=10000`.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test has no command line of its own"
-)]
-fn count() -> u64 {
-    let count = std::env::var("X811_MUTATIONS").ok();
-    count.map_or(1_500, |count| count.parse().unwrap())
-}
+/// Changed receipts of each kind.
+const RECEIPTS: u32 = 500;
 
 /// Chance that is the same in every run.
 struct Chance(SeededEntropy);
@@ -293,8 +287,9 @@ async fn lc_8_no_receipt_that_was_changed_holds() {
         .map(|it| it.holds(&it.receipt))
         .collect();
     let values = forger.values();
-    let (mut wrapped, mut found) = (0_u64, BTreeMap::<&str, u64>::new());
-    for number in 0..count() {
+    let count = size("X811_MUTATIONS", RECEIPTS);
+    let (mut wrapped, mut found) = (0, BTreeMap::<&str, u64>::new());
+    for number in 0..count {
         let (bytes, how) = forger.whole(&values);
         let Ok(receipt) = Receipt::from_bytes(&bytes) else {
             *found.entry("form").or_default() += 1;
@@ -315,7 +310,7 @@ async fn lc_8_no_receipt_that_was_changed_holds() {
     for about in ["form", "checkpoint", "issuer", "record"] {
         assert!(found.contains_key(about), "{about}: {found:?}");
     }
-    assert!(wrapped * 8 < count(), "{wrapped} of {}", count());
+    assert!(wrapped * 8 < count, "{wrapped} of {count}");
     for paper in &forger.earlier {
         // Under the checkpoint key of before: nobody says whether the ledger replaced it.
         assert!(!verify(&paper.receipt, Some(&policy)).trusted);
@@ -331,8 +326,9 @@ async fn lc_8_no_compact_receipt_that_was_changed_says_anything_else() {
         paid.unwrap()
     });
     let honest: Vec<PaidPayment> = honest.collect();
+    let count = size("X811_MUTATIONS", RECEIPTS);
     let mut wrapped = 0;
-    for number in 0..count() {
+    for number in 0..count {
         let Ok(receipt) = CompactReceipt::from_bytes(&forger.compact()) else {
             continue;
         };
@@ -344,5 +340,5 @@ async fn lc_8_no_compact_receipt_that_was_changed_says_anything_else() {
         wrapped += 1;
     }
     println!("wrapped anew: {wrapped}");
-    assert!(wrapped * 8 < count(), "{wrapped} of {}", count());
+    assert!(wrapped * 8 < count, "{wrapped} of {count}");
 }

@@ -2,10 +2,11 @@
 //! that passes and a ledger that is restarted: one outcome, one interaction at most.
 //!
 //! A longer run, with the number of histories:
-//! `X811_TALKS=10000 cargo nextest run -p x811-ledger --test suite xn_9_whatever`.
+//! `X811_TALKS=10000 cargo nextest run --profile full -p x811-ledger --test suite xn_9_whatever`.
 
 use super::bundles::audited;
 use super::ledgerbox::Ledgerbox;
+use super::size::size;
 use super::talks::{Talks, talking};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -17,7 +18,7 @@ use x811_protocol::facts::{Facts, NegotiationVerb};
 use x811_protocol::parameters::Contracts;
 
 /// Histories of one run.
-const HISTORIES: u32 = 500;
+const HISTORIES: u32 = 120;
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy)]
@@ -153,13 +154,10 @@ async fn check(ledgerbox: &Ledgerbox, talks: &Talks) {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test that may run for longer")]
 fn xn_9_whatever_the_interleaving_there_is_one_outcome_and_one_interaction_at_most() {
-    let told = std::env::var("X811_TALKS").ok();
-    let cases = told.map_or(HISTORIES, |text| text.parse().unwrap());
     let config = Config {
         failure_persistence: None,
-        ..Config::with_cases(cases)
+        ..Config::with_cases(size("X811_TALKS", HISTORIES))
     };
     let acts = prop::collection::vec(act(), 1..24);
     let mut runner = TestRunner::new(config);

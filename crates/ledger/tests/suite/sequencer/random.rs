@@ -6,6 +6,7 @@ use super::bundles::{all_clean, bundle, interactions};
 use super::deal::{Deal, TOTAL_MICRO_USDC};
 use super::ledgerbox::Ledgerbox;
 use super::party::Account;
+use super::size::size;
 use super::snapshots::assert_every_cut_holds;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -428,10 +429,11 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act(), 1..16)
 }
 
-/// So many runs, and as many attempts at the most to make one that fails smaller.
+/// So many histories in the gate, a multiple of them where `X811_LEDGER_HISTORIES` is set, and as many attempts
+/// at the most to make one that fails smaller.
 pub(crate) fn runs(cases: u32, max_shrink_iters: u32) -> ProptestConfig {
     ProptestConfig {
-        cases,
+        cases: cases * size("X811_LEDGER_HISTORIES", 1),
         failure_persistence: None,
         max_shrink_iters,
         ..ProptestConfig::default()
@@ -439,7 +441,7 @@ pub(crate) fn runs(cases: u32, max_shrink_iters: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(runs(250, 400))]
+    #![proptest_config(runs(25, 400))]
 
     #[test]
     fn lc_1_the_log_adds_up_whatever_happens(acts in acts()) {
@@ -477,7 +479,7 @@ async fn lc_7_a_bundle_is_clean_whose_head_another_interaction_named() {
 }
 
 proptest! {
-    #![proptest_config(runs(16, 100))]
+    #![proptest_config(runs(8, 100))]
 
     #[test]
     fn lc_1_a_snapshot_at_any_record_stands_for_the_log_before_it(
@@ -496,7 +498,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(runs(48, 100))]
+    #![proptest_config(runs(16, 100))]
 
     #[test]
     fn lc_7_every_bundle_of_any_history_is_clean_and_no_bit_of_it_can_be_turned(

@@ -3,11 +3,12 @@
 //! snapshot: one close a session, one agreement at most, and nobody uses more than was agreed on.
 //!
 //! A longer run, with the number of histories:
-//! `X811_SESSION_HISTORIES=10000 cargo nextest run -p x811-ledger --test suite cx_38_whatever`.
+//! `X811_SESSION_HISTORIES=10000 cargo nextest run --profile full -p x811-ledger --test suite cx_38_whatever`.
 
 use super::bargain::{Bargain, taking_crowds};
 use super::bundles::audited;
 use super::ledgerbox::Ledgerbox;
+use super::size::size;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use x811_protocol::parameters::Capabilities;
 use x811_protocol::stream::{Stream, Subject};
 
 /// Histories of one run.
-const HISTORIES: u32 = 150;
+const HISTORIES: u32 = 40;
 
 /// Sessions that are negotiated side by side.
 const THREADS: usize = 3;
@@ -394,10 +395,8 @@ async fn play(acts: &[Act]) -> Counted {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test that may run for longer")]
 fn cx_38_whatever_happens_a_session_closes_once_and_agreements_hold() {
-    let told = std::env::var("X811_SESSION_HISTORIES").ok();
-    let cases = told.map_or(HISTORIES, |text| text.parse().unwrap());
+    let cases = size("X811_SESSION_HISTORIES", HISTORIES);
     let config = Config {
         failure_persistence: None,
         ..Config::with_cases(cases)

@@ -5,6 +5,7 @@ use super::base::tx;
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use super::ledgerbox::{Ledgerbox, impatient};
 use super::party::{Account, Party};
+use super::size::size;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -256,15 +257,6 @@ async fn history(steps: Vec<(usize, usize, usize)>) -> Value {
     written(&ledgerbox).await
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test has no command line of its own"
-)]
-fn histories() -> u32 {
-    let asked = std::env::var("X811_TRUST").ok();
-    asked.map_or(HISTORIES, |text| text.parse().unwrap())
-}
-
 /// `X811_TRUST=10000` for the long form.
 #[test]
 fn ax_37_random_histories_earn_what_a_second_implementation_computes() {
@@ -275,7 +267,7 @@ fn ax_37_random_histories_earn_what_a_second_implementation_computes() {
         .unwrap();
     let step = (0..2_usize, 0..2_usize, 0..ENDS.len());
     let steps = proptest::collection::vec(step, 1..8);
-    let cases = histories();
+    let cases = size("X811_TRUST", HISTORIES);
     let mut runner = TestRunner::new(Config::with_cases(cases));
     runner
         .run(&steps, |steps| {

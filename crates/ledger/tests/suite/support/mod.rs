@@ -20,4 +20,5 @@ pub(crate) mod erasure_order;
 pub(crate) mod ledgerbox;
 pub(crate) mod party;
 pub(crate) mod sdk_forms;
+pub(crate) mod size;
 pub(crate) mod talks;
