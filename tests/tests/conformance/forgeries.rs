@@ -96,7 +96,7 @@ fn lc_9_a_reader_by_the_texts_refuses_what_it_can_judge_under_rules_2() {
     println!("{counts:?}");
 }
 
-/// How many times as many lies as in the gate: the value of `X811_READ_FORGERIES`, or 1.
+/// Multiple of the gate's number of lies: the value of `X811_READ_FORGERIES`, or 1.
 #[expect(
     clippy::disallowed_methods,
     reason = "a test has no command line of its own"

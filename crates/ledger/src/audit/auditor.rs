@@ -104,9 +104,9 @@ pub struct Auditor {
     pub(super) owing: Owing,
     /// Some rule from here on is not known.
     pub(super) rules_are_unknown: bool,
-    /// Behind such rules a record put another key of the ledger in force, or cannot be read and may have done so.
+    /// True once a record under unknown rules replaced a key of the ledger, or cannot be read and may have.
     keys_are_unknown: bool,
-    /// Checkpoints that are signed by none of the keys that are known then.
+    /// Number of checkpoints that no known key signed, once keys are unknown.
     pub(super) unverifiable_checkpoints: u64,
     /// Position 0, where it puts such rules in force: no world is made of it.
     opened_unknown: Option<Box<LedgerOpened>>,
@@ -376,7 +376,7 @@ impl Auditor {
         }
     }
 
-    /// Whether this version knows the ledger's keys in force.
+    /// True if this version knows the ledger's keys in force.
     pub(super) fn knows_keys(&self) -> bool {
         !self.keys_are_unknown
     }

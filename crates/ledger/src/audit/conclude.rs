@@ -183,7 +183,7 @@ impl Auditor {
     }
 }
 
-/// Checkpoints by keys that this version cannot follow.
+/// The gap that checkpoints by unknown keys leave; `None` without one.
 fn unverifiable(checkpoints: u64) -> Option<Undecided> {
     let sentence = format!(
         "checkpoints that cannot be verified: {checkpoints}; the ledger's keys changed under decision rules \

@@ -193,7 +193,7 @@ fn first_half(tag: Digest) -> [u8; 16] {
 mod tests {
     use super::*;
 
-    /// A window behind its first use, and not in whatever generation that was.
+    /// The window counts from the use of the nonce, whatever generation that falls into.
     #[test]
     fn ax_27_a_nonce_is_spent_for_a_whole_window() {
         let (mut nonces, window_ms) = (Nonces::default(), 1_000);

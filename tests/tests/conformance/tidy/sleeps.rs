@@ -1,5 +1,4 @@
-//! Where tests may sleep, and why: whatever a test can be notified of, or can move a clock for, it does not
-//! sleep for.
+//! The sleeps of tests, each with its reason. A test does not sleep where it can be notified or move a clock.
 
 use super::{SourceFile, sources};
 use std::collections::BTreeMap;

@@ -30,7 +30,7 @@ use super::verdict::Honest;
 /// `ONE_IN`th of the others.
 const VARIABLE: &str = "X811_FORGERIES";
 
-/// Of how many of the other lies the gate tells one.
+/// The gate tells one of this many of the other lies.
 const ONE_IN: usize = 240;
 
 /// At which places a root of all states stands.
@@ -88,7 +88,7 @@ fn all_lies(log: &Log) -> Vec<Lie> {
         .collect()
 }
 
-/// Those that are told: the first of each event, member and kind of change, or of one kind, and every Nth.
+/// Selects the lies to tell: the first of each event, member and kind of change, or of one kind, and every Nth.
 fn some_of(all: &[Lie]) -> Vec<Lie> {
     let mut kinds = BTreeSet::new();
     let mut firsts: BTreeMap<_, Vec<usize>> = BTreeMap::new();

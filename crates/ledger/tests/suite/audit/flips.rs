@@ -15,7 +15,7 @@ use super::size::size;
 /// there at the latest, but for what only the end can tell.
 const ITEMS_BEHIND: usize = 2;
 
-/// The gate flips a bit of every so manyth byte. It has no factor in common with 8, so each bit has its turn.
+/// Distance in bytes between two flips in the gate. It has no factor in common with 8, so each bit has its turn.
 const FLIP_STEP: u32 = 13;
 
 /// An export, and the audit of it before each of its items, so that a change in an item need not be
@@ -128,8 +128,8 @@ impl Walk {
         audit
     }
 
-    /// Flips a bit of every so manyth byte (`X811_FLIP_STEP`), and all bits of some and of the first line, which neither a
-    /// hash nor a signature covers: everything has to be found, and almost everything to be named.
+    /// Flips a bit of every byte at a distance of `X811_FLIP_STEP`, and all bits of some bytes and of the first
+    /// line, which neither a hash nor a signature covers: everything has to be found, and almost everything to be named.
     fn sweep(&self) {
         let step = size("X811_FLIP_STEP", FLIP_STEP) as usize;
         let size = self.bytes.len();

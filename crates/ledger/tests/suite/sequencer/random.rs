@@ -429,8 +429,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act(), 1..16)
 }
 
-/// So many histories in the gate, a multiple of them where `X811_LEDGER_HISTORIES` is set, and as many attempts
-/// at the most to make one that fails smaller.
+/// A configuration of `cases` histories, multiplied by `X811_LEDGER_HISTORIES` where it is set, and of at most
+/// `max_shrink_iters` attempts to make a failing one smaller.
 pub(crate) fn runs(cases: u32, max_shrink_iters: u32) -> ProptestConfig {
     ProptestConfig {
         cases: cases * size("X811_LEDGER_HISTORIES", 1),
