@@ -6,6 +6,7 @@ pub mod browser;
 pub mod eventstore;
 pub mod postgres;
 pub mod proxy;
+pub mod size;
 pub mod soak;
 pub mod tunnel;
 pub mod verifiers;

@@ -43,6 +43,7 @@ use serde_json::{Value, json};
 
 use x811_ledger::audit::{Cause, Report, audit_export};
 use x811_tests::anvil::checkout;
+use x811_tests::size::from_environment;
 use x811_tests::verifiers::{Job, Verifier};
 
 use changes::{SaidBy, lies};
@@ -96,13 +97,9 @@ fn lc_9_a_reader_by_the_texts_refuses_what_it_can_judge_under_rules_2() {
     println!("{counts:?}");
 }
 
-/// Multiple of the gate's number of lies: the value of `X811_READ_FORGERIES`, or 1.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test has no command line of its own"
-)]
+/// Multiple of the gate's number of lies.
 fn times() -> usize {
-    std::env::var("X811_READ_FORGERIES").map_or(1, |text| text.parse().unwrap())
+    from_environment("X811_READ_FORGERIES").map_or(1, |times| times.try_into().unwrap())
 }
 
 /// How many lies about that log are told how; none that both can judge is taken.

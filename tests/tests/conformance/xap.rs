@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::Stdio;
 use x811_client::negotiation::{ChainError, Keys, Outcome, Profile, verify};
+use x811_tests::size::from_environment;
 use x811_tests::verifiers::python;
 
 /// Steps, and the keys of both agents.
@@ -67,12 +68,8 @@ fn refused(steps: &[Value], keys: &Value) -> usize {
 }
 
 /// A chain of each number of counters that the SDK makes, or `X811_CHAINS` chains.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test has no command line of its own"
-)]
 fn fresh() -> Vec<Fresh> {
-    let chains = std::env::var("X811_CHAINS").map_or(20, |text| text.parse().unwrap());
+    let chains = from_environment("X811_CHAINS").map_or(20, |chains| chains.try_into().unwrap());
     let made = made((0..chains).map(|number| number % 20));
     assert_eq!(made.len(), chains);
     made

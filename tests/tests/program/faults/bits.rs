@@ -4,13 +4,14 @@
 
 use super::client::{Told, get, ledger_did, post};
 use super::dealing::Pair;
-use super::dice::{Dice, number};
+use super::dice::Dice;
 use super::ledger::{Ledger, Place};
 use serde_json::Value;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use x811_tests::size::from_environment;
 
 /// Flips of a run that names no number; all that are asked for have their place by chance.
 const FLIPS: u64 = 12;
@@ -224,7 +225,7 @@ async fn rest_4_one_bit_that_changed_is_found_or_refused_and_nothing_wrong_is_se
         Before::at(stopped, &paths).await,
     ];
     let mut counts: BTreeMap<(&str, Outcome), u64> = BTreeMap::new();
-    for _ in 0..number("X811_FLIPS").unwrap_or(FLIPS) {
+    for _ in 0..from_environment("X811_FLIPS").unwrap_or(FLIPS) {
         let one = usize::try_from(dice.below(2)).unwrap();
         let (before, files) = (&before[one], LEFT_BY[one]);
         let file = files[usize::try_from(dice.below(files.len() as u64)).unwrap()];

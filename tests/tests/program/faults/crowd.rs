@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
+use x811_tests::size::from_environment;
 
 /// Connections of a crowd unless told.
 const CROWD: usize = 256;
@@ -41,8 +42,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How many, and whether times are judged.
 fn crowd() -> (usize, bool) {
-    let told = std::env::var("X811_CROWD").ok();
-    let told = told.map(|told| told.parse().unwrap());
+    let told = from_environment("X811_CROWD").map(|told| usize::try_from(told).unwrap());
     (told.unwrap_or(CROWD), told.is_some())
 }
 

@@ -2,20 +2,23 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
+use x811_tests::size::from_environment;
+
 /// SplitMix64.
 pub(crate) struct Dice(u64);
 
 impl Dice {
     /// A new seed, printed so that the run can be repeated.
     pub(crate) fn roll(what: &str) -> Dice {
-        let seed = number("X811_SEED").unwrap_or_else(|| RandomState::new().hash_one(what));
+        let seed =
+            from_environment("X811_SEED").unwrap_or_else(|| RandomState::new().hash_one(what));
         println!("{what}: X811_SEED={seed}");
         Dice(seed)
     }
 
     /// The same for a test that has a seed of its own.
     pub(crate) fn seeded(what: &str, seed: u64) -> Dice {
-        let seed = number("X811_SEED").unwrap_or(seed);
+        let seed = from_environment("X811_SEED").unwrap_or(seed);
         println!("{what}: X811_SEED={seed}");
         Dice(seed)
     }
@@ -28,13 +31,4 @@ impl Dice {
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (mixed ^ (mixed >> 31)) % end.max(1)
     }
-}
-
-/// A number from the environment: how whoever runs the tests asks for more of them.
-pub(crate) fn number(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(
-        text.parse()
-            .unwrap_or_else(|error| panic!("{name}={text}: {error}")),
-    )
 }

@@ -5,7 +5,7 @@
 
 use super::client::{Agent, ledger_did};
 use super::dealing::Pair;
-use super::dice::{Dice, number};
+use super::dice::Dice;
 use super::ledger::Place;
 use super::talking::{Client, talk};
 use serde_json::Value;
@@ -18,6 +18,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use x811_tests::binary::{run, x811};
+use x811_tests::size::from_environment;
 
 /// Exports in a usual run.
 const EXPORTS: u64 = 6;
@@ -134,7 +135,7 @@ async fn lc_9_a_ledger_under_load_is_never_broken_and_a_day_later_says_the_same(
     let parts = [Part::Log, Part::Tail, Part::Interaction]
         .into_iter()
         .cycle();
-    let exports = number("X811_EXPORTS").unwrap_or(EXPORTS);
+    let exports = from_environment("X811_EXPORTS").unwrap_or(EXPORTS);
     for part in parts.take(usize::try_from(exports).unwrap()) {
         let before = counted.load(Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(dice.below(PAUSE_MS))).await;

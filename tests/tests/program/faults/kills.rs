@@ -4,7 +4,7 @@
 
 use super::client::{Agent, get, ledger_did};
 use super::dealing::Pair;
-use super::dice::{Dice, number};
+use super::dice::Dice;
 use super::ledger::Place;
 use super::talking::{Client, Heard, PAUSE, talk};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use x811_protocol::id::InteractionId;
+use x811_tests::size::from_environment;
 
 /// Kills in a usual run.
 const KILLS: u64 = 15;
@@ -49,7 +50,7 @@ async fn assert_completed(url: &str, paid: &[InteractionId]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reliability_kill_9_under_load_loses_nothing_that_was_acknowledged() {
-    let kills = number("X811_KILLS").unwrap_or(KILLS);
+    let kills = from_environment("X811_KILLS").unwrap_or(KILLS);
     let mut dice = Dice::roll("kill -9");
     let place = Place::new();
     let first = place.start();

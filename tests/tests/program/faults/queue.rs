@@ -7,7 +7,7 @@
 //! `X811_QUEUE_MESSAGE_US` put other figures in their place. docs/scale.md has what this prints, and says
 //! where each figure comes from.
 
-use super::dice::number;
+use x811_tests::size::from_environment;
 
 /// A place for the log, as it was measured.
 struct Measured {
@@ -62,8 +62,8 @@ impl Costs {
     /// What the environment says; both or none.
     fn given() -> Option<Costs> {
         Some(Costs {
-            commit_us: number("X811_QUEUE_COMMIT_US")?,
-            message_us: number("X811_QUEUE_MESSAGE_US")?.max(1),
+            commit_us: from_environment("X811_QUEUE_COMMIT_US")?,
+            message_us: from_environment("X811_QUEUE_MESSAGE_US")?.max(1),
         })
     }
 

@@ -12,7 +12,7 @@
 use super::client::{Agent, ledger_did};
 use super::cluster::Servers;
 use super::dealing::Pair;
-use super::dice::{Dice, number};
+use super::dice::Dice;
 use super::hosts::{Host, both, hosts};
 use super::talking::{Client, Heard, PAUSE, talk};
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use x811_tests::size::from_environment;
 
 /// Rounds of each fault in a usual run.
 const ROUNDS: u64 = 1;
@@ -243,7 +244,7 @@ impl Scene {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reliability_a_take_over_loses_nothing_that_was_acknowledged_and_forks_nothing() {
-    let rounds = number("X811_TAKEOVERS").unwrap_or(ROUNDS);
+    let rounds = from_environment("X811_TAKEOVERS").unwrap_or(ROUNDS);
     let mut dice = Dice::roll("take-over");
     let mut scene = Scene::set([&[], &[]]).await;
     for round in 0..rounds {
@@ -278,7 +279,7 @@ fn libfaketime() -> String {
 /// Hosts whose clocks differ: recorded time never goes back, so that is part of a take-over's time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reliability_a_take_over_between_clocks_that_differ_waits_and_loses_nothing() {
-    let rounds = number("X811_TAKEOVERS").unwrap_or(ROUNDS);
+    let rounds = from_environment("X811_TAKEOVERS").unwrap_or(ROUNDS);
     let library = libfaketime();
     let words = |offset| {
         [

@@ -9,6 +9,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use x811_ledger::memory::CommitFault;
+use x811_tests::size::from_environment;
 
 use super::chain::Fault;
 use super::quietly::quietly;
@@ -18,7 +19,7 @@ use super::verdict::Tally;
 /// Transactions of one history.
 const TRANSACTIONS: u16 = 4;
 /// Histories of one run.
-const HISTORIES: u32 = 48;
+const HISTORIES: u32 = 24;
 /// The most by which a reorganisation makes the chain shorter.
 const MOST_FEWER: usize = 16;
 /// The longest a failing history is shortened.
@@ -151,16 +152,6 @@ fn commit_fault() -> impl Strategy<Value = CommitFault> {
         Just(CommitFault::UnknownNothingStored),
         Just(CommitFault::UnknownAllStored),
     ]
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a test takes its size and its seed from the environment"
-)]
-fn from_environment(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    let number = text.parse();
-    Some(number.unwrap_or_else(|error| panic!("{name}={text}: {error}")))
 }
 
 /// Lets all of it happen before two endpoints, and everything come to its end.

@@ -63,7 +63,7 @@ async fn ae_134_an_auditor_does_not_use_up_the_streams_of_an_agent() {
 async fn ae_134_a_reader_that_takes_nothing_loses_its_stream_and_nothing_else() {
     let world = World::start_with(|config| {
         config.rate_limits.streams_per_did = 1;
-        config.connections.write_stall_ms = 1_000;
+        config.connections.write_stall_ms = 5_000;
     })
     .await;
     let (a, b) = (world.agent().await, world.agent().await);
