@@ -5,8 +5,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use x811_ledger::clock::Clock as _;
 
-/// Short, so that a test waits for the server and not the other way round.
-const HEADER_READ_MS: u64 = 50;
+/// Short, so that a test waits for the server and not the other way round. Nothing but what is to be cut
+/// off may be open meanwhile: the client of a world would find its idle connection closed.
+const SHORT_MS: u64 = 100;
 
 async fn connected(world: &World) -> TcpStream {
     TcpStream::connect(world.running.local_addr).await.unwrap()
@@ -31,7 +32,7 @@ async fn some(connection: &mut TcpStream) -> String {
 
 #[tokio::test]
 async fn a_head_that_does_not_end_is_cut_off() {
-    let world = World::start_with(|c| c.connections.header_read_ms = HEADER_READ_MS).await;
+    let world = World::start_blind_with(|c| c.connections.header_read_ms = SHORT_MS).await;
     let mut connection = connected(&world).await;
     let head = b"GET /health HTTP/1.1\r\nhost: x\r\nx-slow: ";
     connection.write_all(head).await.unwrap();
@@ -40,7 +41,7 @@ async fn a_head_that_does_not_end_is_cut_off() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_and_a_served_one_kept_until_then() {
-    let world = World::start_with(|c| c.connections.header_read_ms = HEADER_READ_MS).await;
+    let world = World::start_blind_with(|c| c.connections.header_read_ms = SHORT_MS).await;
     let mut silent = connected(&world).await;
     assert_eq!(rest(&mut silent).await, "");
     let mut polite = connected(&world).await;
@@ -107,7 +108,7 @@ fn pages() -> String {
 
 #[tokio::test]
 async fn a_reader_that_takes_nothing_is_cut_off() {
-    let world = World::start_with(|c| c.connections.write_stall_ms = HEADER_READ_MS).await;
+    let world = World::start_blind_with(|c| c.connections.write_stall_ms = SHORT_MS).await;
     let mut stalled = connected(&world).await;
     let pages = pages();
     // Requests are taken as long as answers are: once it is closed nothing can be sent.
