@@ -6,8 +6,8 @@
 
 use crate::port::{Body, Commit, IndexCounts, LedgerStore, ReadModel, SpentNonce, Stretch};
 use crate::row::{
-    AgentRow, DeliveryRow, FoundAgent, InteractionRow, MAX_PAYERS, RowChange, SubjectRow,
-    TrustAsOf, TrustRow,
+    AgentRow, DeliveryRow, FoundAgent, InteractionRow, MAX_PAYERS, MemberRow, RowChange,
+    SubjectRow, TrustAsOf, TrustRow,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Bound;
@@ -317,6 +317,8 @@ pub struct Rows {
     pub interactions: BTreeMap<InteractionId, InteractionRow>,
     /// Of machines beside `interaction`, by name of the stream.
     pub subjects: BTreeMap<Subject, SubjectRow>,
+    /// Which agents may read which of them.
+    pub subject_members: BTreeSet<MemberRow>,
     /// By position of the registration.
     pub agents: BTreeMap<u64, AgentRow>,
     /// Names of capabilities and positions of the registrations of who offers them.
@@ -366,6 +368,8 @@ impl Rows {
             RowChange::Subject(row) => {
                 let read = |text: String| serde_json::from_str(&text).unwrap_or_default();
                 let row = row.as_ref().clone().with_detail(read);
+                self.subject_members
+                    .extend(MemberRow::of(row.subject, &row.members));
                 self.subjects.insert(row.subject, row);
             }
             RowChange::Agent(row) => {
@@ -503,15 +507,31 @@ impl ReadModel for MemoryReadModel {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<SubjectRow>, ReadError> {
-        Ok(lock(&self.rows)
+        let rows = lock(&self.rows);
+        let lists = |row: &SubjectRow, member: Did| {
+            let mut entries = MemberRow::of(row.subject, std::slice::from_ref(&member));
+            entries.all(|entry| rows.subject_members.contains(&entry))
+        };
+        Ok(rows
             .subjects
             .values()
             .filter(|row| row.subject.kind() == kind)
-            .filter(|row| member.is_none_or(|member| row.members.contains(&member)))
+            .filter(|row| member.is_none_or(|member| lists(row, member)))
             .filter(|row| after.is_none_or(|after| row.subject.id().as_str() > after))
             .take(limit)
             .cloned()
             .collect())
+    }
+
+    async fn subject_members(
+        &self,
+        after: Option<&MemberRow>,
+        limit: usize,
+    ) -> Result<Vec<MemberRow>, ReadError> {
+        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let rows = lock(&self.rows);
+        let entries = rows.subject_members.range((behind, Bound::Unbounded));
+        Ok(entries.take(limit).cloned().collect())
     }
 
     async fn agents(

@@ -4,7 +4,9 @@
 //! decision indexes. A backend with transactions writes all of a [`Commit`] in one; nothing is
 //! acknowledged before it is durable (ledger-contract.md sections 1 and 2).
 
-use crate::row::{DeliveryRow, FoundAgent, InteractionRow, RowChange, SubjectRow, TrustAsOf};
+use crate::row::{
+    DeliveryRow, FoundAgent, InteractionRow, MemberRow, RowChange, SubjectRow, TrustAsOf,
+};
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -43,6 +45,33 @@ pub struct DamagedBody {
     pub due: Digest,
     /// SHA-256 of what is stored.
     pub found: Digest,
+}
+
+/// A row of the read model that is not as it was written. It travels inside
+/// [`ReadError::Backend`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the table {table} holds {what}, in the row {row}: rebuild the rows with `x811 doctor --repair`"
+)]
+pub struct DamagedRow {
+    /// Name of the table.
+    pub table: &'static str,
+    /// The columns that name the row.
+    pub row: String,
+    /// What was found there.
+    pub what: String,
+}
+
+impl DamagedRow {
+    /// The damaged row that `error` reports, if it reports one.
+    #[must_use]
+    pub fn reported_by(error: &ReadError) -> Option<&DamagedRow> {
+        let ReadError::Backend(error) = error else {
+            return None;
+        };
+        let inner = error.source().and_then(|source| source.downcast_ref());
+        error.downcast_ref().or(inner)
+    }
 }
 
 impl Body {
@@ -397,6 +426,14 @@ pub trait ReadModel: Send + Sync + 'static {
         after: Option<&str>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<SubjectRow>, ReadError>> + Send;
+
+    /// The index from members to subjects of all machines, in order of machine, member and id, behind
+    /// `after`.
+    fn subject_members(
+        &self,
+        after: Option<&MemberRow>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<MemberRow>, ReadError>> + Send;
 
     /// Registered agents in order of their registrations, behind the one at `after`; only those that
     /// offer `capability`, if it is named. Agents that may not act now are among them.

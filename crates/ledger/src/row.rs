@@ -87,6 +87,28 @@ pub struct SubjectRow<D = Value> {
     pub detail: D,
 }
 
+/// An entry of the index from members to the subjects that they may read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MemberRow {
+    /// Name of the machine.
+    pub kind: String,
+    /// The agent that may read the subject.
+    pub member: Did,
+    /// The id within its machine, as in [`Subject::id`].
+    pub id: String,
+}
+
+impl MemberRow {
+    /// The entries of a subject with these members, in their order.
+    pub fn of(subject: Subject, members: &[Did]) -> impl Iterator<Item = MemberRow> {
+        members.iter().map(move |member| MemberRow {
+            kind: subject.kind().to_owned(),
+            member: *member,
+            id: subject.id(),
+        })
+    }
+}
+
 named! {
     /// Whether downtime of the ledger moves a deadline (machines.md section 3).
     #[derive(Serialize, Deserialize)]

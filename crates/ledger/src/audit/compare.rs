@@ -4,7 +4,7 @@
 //! read of it. What moved in between is not compared, and counted.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -23,7 +23,8 @@ use super::numbered::Number;
 use super::places::Lists;
 use super::report::ReadModelCheck;
 use super::rows::{Digests, Expected, Rows, digests};
-use crate::port::{ReadModel, Stretch};
+use super::subject_rows::WrongRow;
+use crate::port::{DamagedRow, ReadModel, Stretch};
 use crate::row::InteractionRow;
 use x811_protocol::stream::{Stream, Subject};
 
@@ -42,7 +43,8 @@ struct Positions<'a> {
 }
 
 impl Positions<'_> {
-    /// Takes what is due of a stream, which can be done once; `None` for one not in the log.
+    /// Takes what is due of a stream, which can be done once; `None` for a stream that is not in the
+    /// log.
     fn take(&mut self, stream: &str) -> Option<Cow<'_, [u64]>> {
         if let Ok(Stream::Of(Subject::Interaction(id))) = stream.parse() {
             let number = self.rows.number(id)?;
@@ -98,22 +100,33 @@ pub(super) async fn read_model<R: ReadModel>(
     let begin = || Comparison::new(auditor, applied_size, size);
     let (mut interactions, mut deliveries, mut streams) = (begin(), begin(), begin());
     interactions.rows_are_behind();
-    let subjects = interactions.subjects(rows).await?;
-    let agents = match is_whole && applied_size >= size {
-        true => interactions.agents(rows).await?,
-        false => 0,
-    };
+    let compared = interactions.subjects(rows).await;
+    let subjects = interactions.or_damaged(compared)?;
+    if is_whole {
+        let compared = interactions.subject_members(rows).await;
+        interactions.or_damaged(compared)?;
+    }
+    let mut agents = 0;
+    if is_whole && applied_size >= size {
+        let compared = interactions.agents(rows).await;
+        agents = interactions.or_damaged(compared)?;
+    }
     tokio::try_join!(
-        interactions.interactions(rows),
+        async {
+            let compared = interactions.interactions(rows).await;
+            interactions.or_damaged(compared)
+        },
         async {
             if is_whole {
-                deliveries.deliveries(rows).await?;
+                let compared = deliveries.deliveries(rows).await;
+                deliveries.or_damaged(compared)?;
             }
             Ok(())
         },
         async {
             if is_whole {
-                streams.streams(rows, others).await?;
+                let compared = streams.streams(rows, others).await;
+                streams.or_damaged(compared)?;
             }
             Ok(())
         },
@@ -158,6 +171,15 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Makes a damaged row a finding, with which the comparison of its table ends.
+    fn or_damaged<T: Default>(&mut self, compared: Result<T, ReadError>) -> Result<T, ReadError> {
+        compared.or_else(|error| {
+            let damaged = DamagedRow::reported_by(&error).cloned();
+            damaged_row(&mut self.findings, self.size, &damaged.ok_or(error)?);
+            Ok(T::default())
+        })
+    }
+
     async fn interactions<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
         let mut page = rows.interactions(None, PAGE).await?;
         while let Some(last) = page.last() {
@@ -186,25 +208,31 @@ impl<'a> Comparison<'a> {
 
     /// Rows of subjects of other machines; how many were compared.
     async fn subjects<R: ReadModel>(&mut self, rows: &R) -> Result<u64, ReadError> {
-        let until = self.applied_size.min(self.size);
         // Downtime between rows and log may have moved the windows of all.
         let clocks_moved = self.auditor.rows.last_every_clock;
         let clocks_move =
-            self.applied_size > self.size || clocks_moved.is_some_and(|at| at >= until);
-        let is_moving = |position: u64| clocks_move || position >= until;
+            self.applied_size > self.size || clocks_moved.is_some_and(|at| self.moved(at));
+        let is_moving = |position: u64| clocks_move || self.moved(position);
         let compared = self.auditor.rows.subjects.compare(rows, is_moving).await?;
         self.check.not_compared += compared.not_compared;
-        for wrong in compared.wrong {
-            let sentence = format!(
-                "{} {}: {}",
-                wrong.subject.kind(),
-                wrong.subject.public_id(),
-                wrong.sentence
-            );
-            let stream = wrong.subject.to_string();
-            self.add(wrong.position, Some(stream.into()), "row", sentence);
-        }
+        self.wrong_rows(compared.wrong);
         Ok(compared.subjects)
+    }
+
+    /// The index from members to those subjects.
+    async fn subject_members<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
+        let is_moving = |position: u64| self.moved(position);
+        let subjects = &self.auditor.rows.subjects;
+        let wrong = subjects.compare_members(rows, self.size, is_moving).await?;
+        self.wrong_rows(wrong);
+        Ok(())
+    }
+
+    fn wrong_rows(&mut self, wrong: Vec<WrongRow>) {
+        for wrong in wrong {
+            let stream = Some(wrong.stream.into());
+            self.add(wrong.position, stream, wrong.field, wrong.sentence);
+        }
     }
 
     /// Rows of agents, and what those have earned; how many were compared.
@@ -327,10 +355,17 @@ impl<'a> Comparison<'a> {
         let until = self.applied_size.min(self.size);
         let delivered = self.auditor.rows.deliveries(until);
         let mut further = self.auditor.rows.further_deliveries(until);
-        for (recipient, number) in self.auditor.rows.recipients() {
-            let mut due = delivered.of(number).to_vec();
-            due.extend(further.remove(&number.index()).unwrap_or_default());
-            due.sort_unstable();
+        let recipients = self.auditor.rows.recipients();
+        let registered = self.auditor.replay.world().registered();
+        let registered = registered.map(|(did, _)| did);
+        let all: BTreeSet<Did> = recipients.keys().copied().chain(registered).collect();
+        for recipient in all {
+            let mut due = Vec::new();
+            if let Some(number) = recipients.get(&recipient) {
+                due.extend(delivered.of(*number).iter());
+                due.extend(further.remove(&number.index()).unwrap_or_default());
+                due.sort_unstable();
+            }
             let mut found = Vec::new();
             let mut from = 0;
             loop {
@@ -422,8 +457,8 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// Compares what the rows list of a stream with what is due; a stream that is not in the log is
-    /// nobody's.
+    /// Compares what the rows list of a stream with what is due: nothing of a stream that is not in
+    /// the log.
     fn stream(
         &self,
         listed: Stretch,
@@ -431,9 +466,7 @@ impl<'a> Comparison<'a> {
         different: &mut BTreeMap<String, u64>,
     ) {
         let until = self.applied_size.min(self.size);
-        let Some(due) = due.take(listed.stream.as_str()) else {
-            return;
-        };
+        let due = due.take(listed.stream.as_str()).unwrap_or_default();
         let mut found = listed.positions;
         found.retain(|at| *at < until);
         if let Some(position) = first_difference(&due, &found) {
@@ -457,6 +490,14 @@ impl<'a> Comparison<'a> {
         let findings = &mut self.findings;
         findings.add(&spot, field, Cause::ReadModelDiffers, sentence);
     }
+}
+
+/// Adds the finding of a damaged row; the log has `size` records.
+pub(super) fn damaged_row(findings: &mut Findings, size: u64, damaged: &DamagedRow) {
+    let sentence = format!("{damaged}; the rows of this table after it were not compared");
+    let field = format!("read_model.{}", damaged.table);
+    let spot = Spot::at(size.saturating_sub(1));
+    findings.add(&spot, field, Cause::ReadModelDiffers, sentence);
 }
 
 /// The members of a row but its detail, by name.

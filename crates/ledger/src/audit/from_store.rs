@@ -15,7 +15,7 @@ use super::finding::{Cause, Spot};
 use super::options::Options;
 use super::pages::{self, Next};
 use super::report::Report;
-use crate::port::{LedgerStore, ReadModel};
+use crate::port::{DamagedRow, LedgerStore, ReadModel};
 
 /// Most damaged records that are stepped over one by one.
 const MAX_DAMAGED: u64 = 10_000;
@@ -37,8 +37,8 @@ pub async fn audit_store<S: LedgerStore, R: ReadModel>(
     let options = options.into();
     // In this order: each is known to be no newer than the next.
     let applied_size = match read_model {
-        Some(rows) => rows.applied_size().await?,
-        None => 0,
+        Some(rows) => applied_size(rows).await?,
+        None => Ok(0),
     };
     let tree = store.frontier().await?;
     let size = size_to_read(store).await?;
@@ -60,11 +60,28 @@ pub async fn audit_store<S: LedgerStore, R: ReadModel>(
     auditor.close(None, None);
     let mut check = None;
     if let Some(rows) = read_model {
-        check = Some(compare::read_model(&mut auditor, rows, applied_size, size).await?);
+        check = match applied_size {
+            Ok(applied) => Some(compare::read_model(&mut auditor, rows, applied, size).await?),
+            Err(damaged) => {
+                compare::damaged_row(&mut auditor.findings, size, &damaged);
+                None
+            }
+        };
     }
     let mut report = auditor.report(None);
     report.read_model = check;
     Ok(report)
+}
+
+/// How many records the rows reflect, or the damage of the row that says so.
+async fn applied_size<R: ReadModel>(rows: &R) -> Result<Result<u64, DamagedRow>, ReadError> {
+    match rows.applied_size().await {
+        Ok(size) => Ok(Ok(size)),
+        Err(error) => {
+            let damaged = DamagedRow::reported_by(&error).cloned();
+            damaged.map(Err).ok_or(error)
+        }
+    }
 }
 
 /// How many records there are to read.

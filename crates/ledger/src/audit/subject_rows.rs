@@ -1,25 +1,29 @@
-//! Rows of subjects beside interactions: what they should be, and whether they are.
+//! Rows of subjects beside interactions, and the index from members to them: what they should be, and
+//! whether they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use x811_eventlog::ReadError;
 use x811_protocol::canonical::to_canonical;
+use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::stream::Subject;
 
 use crate::port::ReadModel;
 use crate::projection;
-use crate::row::SubjectRow;
+use crate::row::{MemberRow, SubjectRow};
 use crate::world::{Subjects, World};
 
 /// Rows read at a time.
 const PAGE: usize = 1_000;
 
 /// What the row of one subject should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Due {
     last_position: u64,
     digest: Digest,
+    /// Every agent that was a member so far: entries of the index are never removed.
+    members: Vec<Did>,
 }
 
 impl Due {
@@ -27,7 +31,19 @@ impl Due {
         Due {
             last_position: row.last_position,
             digest: digest(row),
+            members: row.members.clone(),
         }
+    }
+
+    /// Adds the members that the subject had before.
+    fn after(mut self, before: &Due) -> Due {
+        let former = before.members.iter();
+        let former: Vec<Did> = former
+            .filter(|member| !self.members.contains(member))
+            .copied()
+            .collect();
+        self.members.extend(former);
+        self
     }
 }
 
@@ -42,9 +58,12 @@ pub(super) struct SubjectRows(BTreeMap<Subject, Due>);
 /// A row that is not what the log adds up to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WrongRow {
-    pub(super) subject: Subject,
+    /// The stream of the subject, as its row spells it.
+    pub(super) stream: String,
     pub(super) position: u64,
-    pub(super) sentence: &'static str,
+    /// Name of the table, after `read_model.`.
+    pub(super) field: &'static str,
+    pub(super) sentence: String,
 }
 
 /// What a comparison came to.
@@ -60,7 +79,12 @@ impl SubjectRows {
     pub(super) fn fold(&mut self, world: &World, subject: Subject) {
         let row = projection::subject_row(world, subject);
         if let Some(row) = row {
-            self.0.insert(subject, Due::of(&row));
+            let due = Due::of(&row);
+            let due = match self.0.get(&subject) {
+                Some(before) => due.after(before),
+                None => due,
+            };
+            self.0.insert(subject, due);
         }
     }
 
@@ -98,19 +122,85 @@ impl SubjectRows {
                 compared.not_compared += 1;
                 continue;
             }
-            compared.wrong.push(WrongRow {
-                subject,
-                position: due.last_position,
-                sentence: "the log knows it, but it has no row",
-            });
+            let sentence = "the log knows it, but it has no row";
+            let wrong = WrongRow::of(subject, due.last_position, sentence);
+            compared.wrong.push(wrong);
         }
         Ok(compared)
+    }
+
+    /// Compares the index from members to subjects of a log of `size` records. Entries of subjects
+    /// whose last record `is_moving` are left out, and entries too many while the rows are ahead.
+    pub(super) async fn compare_members<R: ReadModel>(
+        &self,
+        rows: &R,
+        size: u64,
+        is_moving: impl Fn(u64) -> bool,
+    ) -> Result<Vec<WrongRow>, ReadError> {
+        let (mut due, mut moving) = (BTreeMap::new(), BTreeSet::new());
+        for (subject, it) in &self.0 {
+            let entries = MemberRow::of(*subject, &it.members);
+            if is_moving(it.last_position) {
+                moving.insert((subject.kind(), subject.id()));
+            } else {
+                due.extend(entries.map(|entry| (entry, it.last_position)));
+            }
+        }
+        let mut wrong = Vec::new();
+        let mut after: Option<MemberRow> = None;
+        loop {
+            let page = rows.subject_members(after.as_ref(), PAGE).await?;
+            after = page.last().cloned();
+            if after.is_none() {
+                break;
+            }
+            let is_ahead = rows.applied_size().await? > size;
+            for entry in page {
+                let is_moving = moving.contains(&(entry.kind.as_str(), entry.id.clone()));
+                if due.remove(&entry).is_none() && !is_moving && !is_ahead {
+                    wrong.push(WrongRow::of_member(
+                        &entry,
+                        size.saturating_sub(1),
+                        UNFOUNDED,
+                    ));
+                }
+            }
+        }
+        let missing = due.iter();
+        wrong.extend(missing.map(|(entry, at)| WrongRow::of_member(entry, *at, NOT_LISTED)));
+        Ok(wrong)
+    }
+}
+
+const UNFOUNDED: &str = "the index lists it for an agent that is no member by the log";
+const NOT_LISTED: &str = "the index does not list it for an agent that is a member by the log";
+
+impl WrongRow {
+    fn of(subject: Subject, position: u64, sentence: &str) -> WrongRow {
+        WrongRow {
+            stream: subject.to_string(),
+            position,
+            field: "row",
+            sentence: format!("{} {}: {sentence}", subject.kind(), subject.public_id()),
+        }
+    }
+
+    fn of_member(entry: &MemberRow, position: u64, sentence: &str) -> WrongRow {
+        let MemberRow { kind, member, id } = entry;
+        WrongRow {
+            stream: format!("{kind}:{id}"),
+            position,
+            field: "subject_members",
+            sentence: format!("{kind} {id}: {sentence}: {member}"),
+        }
     }
 }
 
 impl Compared {
     fn note(&mut self, row: &SubjectRow, due: Option<Due>, is_moving: impl Fn(u64) -> bool) {
-        let last_position = due.map_or(row.last_position, |due| due.last_position);
+        let last_position = due
+            .as_ref()
+            .map_or(row.last_position, |due| due.last_position);
         if is_moving(row.last_position) || is_moving(last_position) {
             self.not_compared += 1;
             return;
@@ -121,10 +211,7 @@ impl Compared {
             Some(due) if due.digest != digest(row) => "the row is not what the log adds up to",
             Some(_) => return,
         };
-        self.wrong.push(WrongRow {
-            subject: row.subject,
-            position: last_position,
-            sentence,
-        });
+        let wrong = WrongRow::of(row.subject, last_position, sentence);
+        self.wrong.push(wrong);
     }
 }

@@ -3,10 +3,11 @@
 use super::sample::{did, envelope_id};
 use super::{Places, RowsPlace};
 use crate::port::ReadModel;
-use crate::row::{DeliveryRow, InteractionRow, RowChange, StreamRow};
+use crate::row::{DeliveryRow, InteractionRow, MemberRow, RowChange, StreamRow, SubjectRow};
 use serde_json::json;
-use x811_protocol::id::InteractionId;
+use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 fn interaction(n: u64, state: &str) -> InteractionRow {
@@ -157,6 +158,52 @@ async fn listed(rows: &impl ReadModel, limit: usize) -> Vec<(String, Vec<u64>)> 
                 None => listed.push((stretch.stream, stretch.positions)),
             }
         }
+    }
+}
+
+fn subject(n: u64, members: &[u8]) -> SubjectRow<String> {
+    SubjectRow {
+        subject: Subject::Contract(ContractId::from(envelope_id(n))),
+        state: "offered".to_owned(),
+        members: members.iter().copied().map(did).collect(),
+        deadline_at_ms: None,
+        deadline_kind: None,
+        opened_at_ms: TimestampMs::new(1_000),
+        updated_at_ms: TimestampMs::new(2_000),
+        last_position: n,
+        detail: "{}".to_owned(),
+    }
+}
+
+/// The index from members to subjects is listed in order, whatever the page; an entry stays where a
+/// later row of its subject has other members.
+pub async fn members_are_listed_whatever_the_page<P: RowsPlace>(places: &impl Places<Place = P>) {
+    let place = places.open().await;
+    let rows = place.rows();
+    let subjects = [
+        subject(3, &[1, 2]),
+        subject(2, &[2, 3]),
+        subject(3, &[1, 4]),
+    ];
+    let mut due: Vec<MemberRow> = Vec::new();
+    for (row, size) in subjects.into_iter().zip(0..) {
+        due.extend(MemberRow::of(row.subject, &row.members));
+        let change = RowChange::Subject(Box::new(row));
+        rows.apply(size, size + 1, &[change]).await.unwrap();
+    }
+    due.sort_unstable();
+    due.dedup();
+    for limit in [1, 2, 9] {
+        let mut listed: Vec<MemberRow> = Vec::new();
+        loop {
+            let page = rows.subject_members(listed.last(), limit).await.unwrap();
+            assert!(page.len() <= limit);
+            if page.is_empty() {
+                break;
+            }
+            listed.extend(page);
+        }
+        assert_eq!(listed, due, "{limit}");
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use sqlx::migrate::MigrateError;
 use thiserror::Error;
 use x811_eventlog::{AppendError, ReadError};
+use x811_ledger::port::DamagedRow;
 
 use crate::postgres::PostgresError;
 use crate::purpose::Sealed;
@@ -198,6 +199,9 @@ pub enum StoreError {
         /// What was found there.
         what: String,
     },
+    /// A row of the read model that is not as it was written.
+    #[error("{0}")]
+    Row(#[source] DamagedRow),
     /// Any fault that has no variant of its own.
     #[error("SQLite failed: {0}")]
     Other(#[source] sqlx::Error),
@@ -310,7 +314,10 @@ impl StoreError {
     /// Whether the file holds something else than was written to it.
     #[must_use]
     pub const fn is_damage(&self) -> bool {
-        matches!(self, StoreError::Damaged(_) | StoreError::BadValue { .. })
+        matches!(
+            self,
+            StoreError::Damaged(_) | StoreError::BadValue { .. } | StoreError::Row(_)
+        )
     }
 
     /// Whether rows that this happened to are better written anew: they follow from the log.
@@ -320,10 +327,24 @@ impl StoreError {
             self,
             StoreError::Damaged(_)
                 | StoreError::BadValue { .. }
+                | StoreError::Row(_)
                 | StoreError::Duplicate { .. }
                 | StoreError::NotNext { .. }
                 | StoreError::Other(_)
         )
+    }
+
+    /// The same error with the row of `table` that it is about, if it is about a value in a row.
+    pub(super) fn of_row(self, table: &'static str, row: impl FnOnce() -> String) -> Self {
+        let what = match self {
+            StoreError::BadValue { what, .. } => what,
+            StoreError::Damaged(
+                source @ (sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)),
+            ) => source.to_string(),
+            other => return other,
+        };
+        let row = row();
+        StoreError::Row(DamagedRow { table, row, what })
     }
 
     /// Sorts a failed insert into the table that `key` is unique in.

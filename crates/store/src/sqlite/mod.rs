@@ -15,6 +15,7 @@ mod own_thread;
 mod packed;
 mod read_model;
 mod readers;
+mod row_name;
 mod sound;
 mod store;
 mod tags;

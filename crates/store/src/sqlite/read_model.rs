@@ -16,9 +16,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sqlx::sqlite::{SqliteConnection, SqliteSynchronous};
 use x811_eventlog::{AppendError, Hash, HashTile, Node, ReadError, Record, TileEdge};
-use x811_ledger::port::{Body, LedgerStore, ReadModel, Stretch};
+use x811_ledger::port::{Body, DamagedRow, LedgerStore, ReadModel, Stretch};
 use x811_ledger::row::{
-    DeliveryRow, FoundAgent, InteractionRow, RowChange, StreamRow, SubjectRow, TrustAsOf,
+    DeliveryRow, FoundAgent, InteractionRow, MemberRow, RowChange, StreamRow, SubjectRow, TrustAsOf,
 };
 use x811_protocol::did::Did;
 use x811_protocol::id::InteractionId;
@@ -189,10 +189,16 @@ impl ReadRows {
 
 impl ReadModel for ReadRows {
     async fn applied_size(&self) -> Result<u64, ReadError> {
-        let size: i64 = sqlx::query_scalar("SELECT size FROM applied")
-            .fetch_one(&mut *self.readers.get().await?)
+        let size: Option<i64> = sqlx::query_scalar("SELECT size FROM applied")
+            .fetch_optional(&mut *self.readers.get().await?)
             .await
-            .map_err(StoreError::from)?;
+            .map_err(|error| StoreError::from(error).of_row("applied", || "0".to_owned()))?;
+        let missing = || DamagedRow {
+            table: "applied",
+            row: "0".to_owned(),
+            what: "nothing".to_owned(),
+        };
+        let size = size.ok_or_else(|| StoreError::Row(missing()))?;
         Ok(size.cast_unsigned())
     }
 
@@ -265,6 +271,16 @@ impl ReadModel for ReadRows {
         let mut reader = self.readers.get().await?;
         let limit = limit.min(MAX_ROWS) as i64;
         Ok(subjects::page(&mut reader, kind, member, after, limit).await?)
+    }
+
+    async fn subject_members(
+        &self,
+        after: Option<&MemberRow>,
+        limit: usize,
+    ) -> Result<Vec<MemberRow>, ReadError> {
+        let mut reader = self.readers.get().await?;
+        let limit = limit.min(MAX_ROWS) as i64;
+        Ok(subjects::members(&mut reader, after, limit).await?)
     }
 
     async fn agents(

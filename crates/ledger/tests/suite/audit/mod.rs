@@ -41,6 +41,7 @@ mod levels;
 mod limits;
 mod listing;
 mod looks_forged;
+mod member_rows;
 mod mutations;
 mod noted;
 mod notices;

@@ -15,6 +15,7 @@ use x811_protocol::trust::TrustCounters;
 
 use crate::sqlite::error::{StoreError, UniqueKey};
 use crate::sqlite::insert::{MAX_IN, Row, Statements, Table, insert};
+use crate::sqlite::row_name::named;
 
 static AGENTS: Table<AgentRow> = Table {
     into: "agents (registered_position, did, status, expires_at_ms, contested, d, f, s, sum)",
@@ -246,6 +247,11 @@ fn counters(
 }
 
 fn read_trust(did: Did, row: &SqliteRow) -> Result<TrustRow, StoreError> {
+    let read = read_counters(did, row);
+    read.map_err(|error| error.of_row("trust", || format!("{did} {}", named(row, 0..1))))
+}
+
+fn read_counters(did: Did, row: &SqliteRow) -> Result<TrustRow, StoreError> {
     let numbers: [i64; 5] = [
         row.try_get(0)?,
         row.try_get(1)?,
@@ -265,6 +271,10 @@ fn read_trust(did: Did, row: &SqliteRow) -> Result<TrustRow, StoreError> {
 }
 
 fn read_found(row: &SqliteRow) -> Result<FoundAgent, StoreError> {
+    read_columns(row).map_err(|error| error.of_row("agents", || named(row, 0..1)))
+}
+
+fn read_columns(row: &SqliteRow) -> Result<FoundAgent, StoreError> {
     let bad = |what| bad("agents", what);
     let numbers: [i64; 5] = [
         row.try_get(0)?,

@@ -14,6 +14,8 @@ use x811_protocol::time::TimestampMs;
 use crate::sqlite::error::{StoreError, UniqueKey};
 use crate::sqlite::insert::{Row, Statements, Table};
 use crate::sqlite::packed::{Packed, blob, places};
+use crate::sqlite::row_name::named;
+
 pub(super) static INTERACTIONS: Table<InteractionRow<String>> = Table {
     into: "interactions (id, initiator, provider, state, total_micro_usdc, \
              deadline_at_ms, opened_at_ms, updated_at_ms, last_position, detail, sum)",
@@ -162,6 +164,10 @@ fn bind_stream_record(row: &mut Row, record: &StreamRow) {
 }
 
 pub(super) fn read_interaction(row: &SqliteRow) -> Result<InteractionRow, StoreError> {
+    read_columns(row).map_err(|error| error.of_row("interactions", || named(row, 0..1)))
+}
+
+fn read_columns(row: &SqliteRow) -> Result<InteractionRow, StoreError> {
     let bad = |what: &str| bad_value("interactions", what);
     let columns = columns(row)?;
     if row.try_get::<&[u8], _>(10)? != columns.sum() {
@@ -205,19 +211,27 @@ pub(super) fn read_deliveries(
     recipient: Did,
     row: &SqliteRow,
 ) -> Result<Vec<DeliveryRow>, StoreError> {
-    let packed = Packed::read(row, 0, "deliveries")?;
+    let of_recipient = |error: StoreError| error.of_row("deliveries", || format!("of {recipient}"));
+    let packed = Packed::read(row, 0, "deliveries").map_err(of_recipient)?;
     let delivery = |(position, id)| {
+        let bad = || bad_value("deliveries", "an envelope id that is none");
+        let envelope_id = id_of(id).ok_or_else(bad);
         Ok(DeliveryRow {
             recipient,
             position,
-            envelope_id: id_of(id)
-                .ok_or_else(|| bad_value("deliveries", "an envelope id that is none"))?,
+            envelope_id: envelope_id.map_err(|error| {
+                error.of_row("deliveries", || format!("{recipient} {position}"))
+            })?,
         })
     };
     packed.iter().map(delivery).collect()
 }
 
 pub(super) fn read_stretch(row: &SqliteRow) -> Result<Stretch, StoreError> {
+    read_listed(row).map_err(|error| error.of_row("stream_records", || named(row, 0..2)))
+}
+
+fn read_listed(row: &SqliteRow) -> Result<Stretch, StoreError> {
     let positions = row.try_get::<&str, _>(2)?.split(' ');
     let positions: Result<Vec<i64>, _> = positions.map(str::parse).collect();
     let positions =

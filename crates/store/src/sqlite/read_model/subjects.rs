@@ -2,7 +2,8 @@
 
 use sqlx::Row as _;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use x811_ledger::row::{DeadlineKind, SubjectRow};
+use uuid::Uuid;
+use x811_ledger::row::{DeadlineKind, MemberRow, SubjectRow};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::stream::Subject;
@@ -10,6 +11,7 @@ use x811_protocol::time::TimestampMs;
 
 use crate::sqlite::error::{StoreError, UniqueKey};
 use crate::sqlite::insert::{Row, Statements, Table, insert};
+use crate::sqlite::row_name::named;
 
 static SUBJECTS: Table<SubjectRow<String>> = Table {
     into: "subjects (kind, id, state, members, deadline_at_ms, deadline_kind, opened_at_ms, \
@@ -26,7 +28,7 @@ static SUBJECTS: Table<SubjectRow<String>> = Table {
     statements: Statements::new(),
 };
 
-static MEMBERS: Table<(Subject, Did)> = Table {
+static MEMBERS: Table<MemberRow> = Table {
     into: "subject_members (kind, member, id)",
     columns: 3,
     on_conflict: " ON CONFLICT (kind, member, id) DO NOTHING",
@@ -47,6 +49,9 @@ const SELECT_OF_MEMBER: &str = "SELECT s.kind, s.id, s.state, s.members, s.deadl
      s.deadline_kind, s.opened_at_ms, s.updated_at_ms, s.last_position, s.detail, s.sum \
      FROM subject_members m CROSS JOIN subjects s ON s.kind = m.kind AND s.id = m.id \
      WHERE m.kind = ? AND m.member = ? AND m.id > ? ORDER BY m.id LIMIT +?";
+
+const SELECT_MEMBERS: &str = "SELECT kind, member, id FROM subject_members \
+     WHERE (kind, member, id) > (?, ?, ?) ORDER BY kind, member, id LIMIT +?";
 
 /// A subject as its row has it.
 struct Columns<'a> {
@@ -112,10 +117,10 @@ fn bind_subject(row: &mut Row, subject: &SubjectRow<String>) {
     row.push_bind(columns.detail).push_bind(&sum[..]);
 }
 
-fn bind_member(row: &mut Row, (subject, member): &(Subject, Did)) {
-    row.push_bind(subject.kind())
-        .push_bind(member.uuid().as_bytes().as_slice())
-        .push_bind(subject.id());
+fn bind_member(row: &mut Row, entry: &MemberRow) {
+    row.push_bind(entry.kind.clone())
+        .push_bind(entry.member.uuid().as_bytes().as_slice())
+        .push_bind(entry.id.clone());
 }
 
 /// Writes rows; of a subject only its last one is among them.
@@ -125,8 +130,8 @@ pub(super) async fn write(
 ) -> Result<(), StoreError> {
     insert(connection, &SUBJECTS, rows).await?;
     let each = rows.iter();
-    let members: Vec<(Subject, Did)> = each
-        .flat_map(|row| row.members.iter().map(|member| (row.subject, *member)))
+    let members: Vec<MemberRow> = each
+        .flat_map(|row| MemberRow::of(row.subject, &row.members))
         .collect();
     insert(connection, &MEMBERS, &members).await
 }
@@ -166,7 +171,45 @@ pub(super) async fn page(
     rows.iter().map(read).collect()
 }
 
+/// Entries of the index from members to subjects, behind `after`.
+pub(super) async fn members(
+    connection: &mut SqliteConnection,
+    after: Option<&MemberRow>,
+    limit: i64,
+) -> Result<Vec<MemberRow>, StoreError> {
+    // No machine has an empty name, and every name is greater than one.
+    let member = after.map(|after| after.member.uuid().as_bytes().to_vec());
+    let rows = sqlx::query(SELECT_MEMBERS)
+        .bind(after.map(|after| after.kind.clone()).unwrap_or_default())
+        .bind(member.unwrap_or_default())
+        .bind(after.map(|after| after.id.clone()).unwrap_or_default())
+        .bind(limit)
+        .fetch_all(connection)
+        .await?;
+    let table = "subject_members";
+    let each = rows.iter();
+    each.map(|row| read_member(row).map_err(|error| error.of_row(table, || named(row, 0..3))))
+        .collect()
+}
+
+fn read_member(row: &SqliteRow) -> Result<MemberRow, StoreError> {
+    let member = Uuid::from_slice(row.try_get(1)?).ok().map(Did::from_uuid);
+    let member = member.and_then(Result::ok);
+    Ok(MemberRow {
+        kind: row.try_get(0)?,
+        member: member.ok_or_else(|| StoreError::BadValue {
+            table: "subject_members",
+            what: "a member that is no DID".to_owned(),
+        })?,
+        id: row.try_get(2)?,
+    })
+}
+
 fn read(row: &SqliteRow) -> Result<SubjectRow, StoreError> {
+    read_columns(row).map_err(|error| error.of_row("subjects", || named(row, 0..2)))
+}
+
+fn read_columns(row: &SqliteRow) -> Result<SubjectRow, StoreError> {
     let bad = |what: &str| StoreError::BadValue {
         table: "subjects",
         what: what.to_owned(),

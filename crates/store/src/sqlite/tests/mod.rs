@@ -4,6 +4,7 @@ mod agents;
 mod at_once;
 mod commit;
 mod conformance;
+mod damaged_rows;
 mod erasure;
 mod guards;
 mod log;

@@ -166,7 +166,7 @@ fn leaf(position: u64) -> RowChange {
 }
 
 /// Writes `value` into a column of every row, as a damaged page may have it.
-async fn spoil(file: &Path, table: &str, column: &str, value: &str) {
+pub(super) async fn spoil(file: &Path, table: &str, column: &str, value: &str) {
     let mut statements: Vec<String> = Vec::new();
     let mut connection = stranger(file).await;
     let triggers: Vec<String> =
@@ -188,7 +188,7 @@ async fn spoil(file: &Path, table: &str, column: &str, value: &str) {
 }
 
 /// On a connection of its own, which knows the tables as they are by now.
-async fn run(file: &Path, statements: &[&str]) {
+pub(super) async fn run(file: &Path, statements: &[&str]) {
     let mut connection = stranger(file).await;
     for statement in statements {
         sqlx::query(AssertSqlSafe((*statement).to_owned()))
