@@ -27,7 +27,7 @@ pub(super) fn are_all_quoted(transfers: &[Transfer], declared: usize) -> bool {
 }
 
 /// Height of the head that a depth was counted from.
-pub(super) fn head_of(evidence: &Evidence) -> u64 {
+pub(crate) fn head_of(evidence: &Evidence) -> u64 {
     let below = evidence.depth.saturating_sub(1);
     evidence.block.number.saturating_add(below)
 }
@@ -291,7 +291,7 @@ impl Grounds<'_> {
 }
 
 /// Whether both blocks can be below one head, and the lower as sure as the higher.
-fn are_of_one_branch(one: &Evidence, other: &Evidence) -> bool {
+pub(crate) fn are_of_one_branch(one: &Evidence, other: &Evidence) -> bool {
     let (low, high) = if one.block.number <= other.block.number {
         (one, other)
     } else {

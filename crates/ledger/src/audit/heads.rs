@@ -38,6 +38,17 @@ use x811_protocol::stream::{Stream, Subject};
 /// Chains that people run themselves: Anvil's and Hardhat's, and Ganache's.
 const OWN_CHAINS: [ChainId; 2] = [ChainId::new(31_337), ChainId::new(1_337)];
 
+/// True if whoever runs a chain of this id sets the time of its blocks.
+pub(crate) fn is_own_chain(chain: ChainId) -> bool {
+    OWN_CHAINS.contains(&chain)
+}
+
+/// True if `block` is from later than a record made at `at`, by more than clocks may differ.
+pub(crate) fn is_from_later(block: &Block, at: TimestampMs, tolerance_ms: u64) -> bool {
+    let block_at = TimestampMs::new(block.timestamp_s.saturating_mul(1_000));
+    block_at.since(at) > tolerance_ms
+}
+
 /// What a network's name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chain {
@@ -356,10 +367,10 @@ impl Heads {
     ) {
         let tolerance_ms = clock_tolerance_ms(decided);
         let block_at = TimestampMs::new(block.timestamp_s.saturating_mul(1_000));
-        if block_at.since(decided.at) <= tolerance_ms {
+        if !is_from_later(block, decided.at, tolerance_ms) {
             return;
         }
-        if !OWN_CHAINS.contains(&chain.id) {
+        if !is_own_chain(chain.id) {
             let sentence = format!(
                 "block {} is of {}, and the record of {}: nobody could have seen it then",
                 block.number,

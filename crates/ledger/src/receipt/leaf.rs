@@ -143,7 +143,7 @@ pub struct EnclosedRules(Rules);
 impl EnclosedRules {
     /// As the facts of the message show it: an OFFER has the hash of its deliverables from rules 2 on,
     /// and a REQUEST the contract or the agreement that it names.
-    fn of(facts: &Facts) -> EnclosedRules {
+    pub(super) fn of(facts: &Facts) -> EnclosedRules {
         match facts {
             Facts::Offer(offer) if offer.deliverables_hash.is_some() => EnclosedRules(Rules::Two),
             Facts::Request(request)

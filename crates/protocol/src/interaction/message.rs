@@ -46,7 +46,10 @@ pub fn derived(
     now: TimestampMs,
 ) -> Result<Derived, Refusal> {
     Ok(match (state, facts) {
-        (None, Facts::Request(request)) => open(request, envelope, context, now)?,
+        (None, Facts::Request(request)) => Derived {
+            deadline_at_ms: window_end(facts, envelope.created_ms, now, &context.parameters),
+            ..open(request, envelope, context, now)?
+        },
         (Some(_), Facts::Request(_)) => {
             return Err(Refusal::state(
                 "this envelope id already names an interaction: send the REQUEST under a new id",
@@ -98,7 +101,6 @@ fn open(
     Ok(Derived {
         agreement: agreement.transpose()?,
         contract,
-        deadline_at_ms: Some(now.saturating_add_ms(context.parameters.windows.offer_ms)),
         parameters: Some(context.parameters_position),
         ..Derived::default()
     })
@@ -135,30 +137,71 @@ fn advance(
     now: TimestampMs,
 ) -> Result<Derived, Refusal> {
     permit(state, envelope)?;
-    match (state, facts) {
+    let derived = match (state, facts) {
         (State::Pending { opening, .. }, Facts::Offer(offer)) => {
             guard_offer(opening, offer, envelope, context, now)
         }
         (State::Offered { opening, offer, .. }, Facts::Accept(accept)) => {
-            guard_accept(opening, offer, accept, context, now)
+            guard_accept(opening, offer, accept, context)
         }
         (State::Offered { opening, offer, .. }, Facts::Reject(reject)) => {
             guard_reject(opening, offer, reject, context)
         }
         (State::Accepted { deal, .. }, Facts::Result(result)) => {
-            guard_result(deal, result, context, now)
+            guard_result(deal, result, context)
         }
         (State::Delivered { deal, delivery, .. }, Facts::Verify(verify)) => {
-            guard_verify(deal, &delivery.result_hash, verify, context, now)
+            guard_verify(deal, &delivery.result_hash, verify, context)
         }
         (
             State::Verified {
                 deal, settlement, ..
             },
             Facts::Payment(payment),
-        ) => guard_payment(deal, settlement, payment, context, now),
+        ) => guard_payment(deal, settlement, payment, context),
         (state, _) => Err(wrong_state(state, "the message does not belong here")),
-    }
+    }?;
+    let deadline = match state.settlement() {
+        Some(settlement) => settlement.confirmation_deadline(),
+        None => {
+            let parameters = &state.opening().parameters;
+            window_end(facts, envelope.created_ms, now, parameters)
+        }
+    };
+    Ok(Derived {
+        deadline_at_ms: deadline,
+        ..derived
+    })
+}
+
+/// The end of the window that a message opens when it is recorded at `recorded_at`; `None` for a
+/// message that opens none. A further PAYMENT opens no window of its own: that of the first goes on.
+pub fn window_end(
+    facts: &Facts,
+    created: TimestampMs,
+    recorded_at: TimestampMs,
+    parameters: &Parameters,
+) -> Option<TimestampMs> {
+    let windows = &parameters.windows;
+    let window_ms = match facts {
+        Facts::Offer(offer) => {
+            let deadline = offer_deadline(offer.expiry_s, created, recorded_at, parameters);
+            return Some(deadline.effective());
+        }
+        Facts::Request(_) => windows.offer_ms,
+        Facts::Accept(_) => windows.result_ms,
+        Facts::Result(_) => windows.verify_ms,
+        Facts::Verify(verify) if verify.verified => windows.payment_ms,
+        Facts::Payment(_) => windows.confirmation_ms,
+        Facts::Verify(_)
+        | Facts::Reject(_)
+        | Facts::Error(_)
+        | Facts::Negotiation(_)
+        | Facts::Capability(_)
+        | Facts::Consensus(_)
+        | Facts::Custom(_) => return None,
+    };
+    Some(recorded_at.saturating_add_ms(window_ms))
 }
 
 /// Looks the cell up in the table: state, message, sender, and the counterparty as recipient.
@@ -269,14 +312,13 @@ fn guard_offer(
         ));
     }
     Ok(Derived {
-        deadline_at_ms: Some(deadline),
         payee: Some(payee),
         ..Derived::default()
     })
 }
 
-/// AX-5: the earliest of created + expiry, created + window, receipt + window.
-pub(super) fn offer_deadline(
+/// When an OFFER ends (AX-5): the earliest of created + expiry, created + window, receipt + window.
+pub fn offer_deadline(
     expiry_s: u64,
     created: TimestampMs,
     recorded_at: TimestampMs,
@@ -295,7 +337,6 @@ fn guard_accept(
     offer: &Offer,
     accept: &AcceptFacts,
     context: &Context<'_>,
-    now: TimestampMs,
 ) -> Result<Derived, Refusal> {
     same_offer(accept.offer_id, opening, offer, context)?;
     if accept.offer_hash != offer.offer_hash {
@@ -305,7 +346,6 @@ fn guard_accept(
         ));
     }
     Ok(Derived {
-        deadline_at_ms: Some(now.saturating_add_ms(opening.parameters.windows.result_ms)),
         heads: (!context.heads.is_empty()).then(|| context.heads.to_vec()),
         ..Derived::default()
     })
@@ -327,13 +367,9 @@ fn guard_result(
     deal: &Deal,
     result: &ResultFacts,
     context: &Context<'_>,
-    now: TimestampMs,
 ) -> Result<Derived, Refusal> {
     same_deal(deal, result.request_id, result.offer_id, context)?;
-    Ok(Derived {
-        deadline_at_ms: Some(now.saturating_add_ms(deal.opening.parameters.windows.verify_ms)),
-        ..Derived::default()
-    })
+    Ok(Derived::default())
 }
 
 /// AE-15, AE-16, AE-97: the hash is checked whatever the verdict.
@@ -342,7 +378,6 @@ fn guard_verify(
     result_hash: &crate::digest::Digest,
     verify: &VerifyFacts,
     context: &Context<'_>,
-    now: TimestampMs,
 ) -> Result<Derived, Refusal> {
     same_deal(deal, verify.request_id, verify.offer_id, context)?;
     if verify.result_hash != *result_hash {
@@ -351,11 +386,7 @@ fn guard_verify(
             "result_hash is not the RESULT's: hash what was delivered and compare",
         ));
     }
-    let window_ms = deal.opening.parameters.windows.payment_ms;
-    Ok(Derived {
-        deadline_at_ms: verify.verified.then(|| now.saturating_add_ms(window_ms)),
-        ..Derived::default()
-    })
+    Ok(Derived::default())
 }
 
 /// AE-17, AX-15…18; ledger-contract.md sections 4 and 5.
@@ -364,7 +395,6 @@ fn guard_payment(
     stage: &Stage,
     payment: &PaymentFacts,
     context: &Context<'_>,
-    now: TimestampMs,
 ) -> Result<Derived, Refusal> {
     same_deal(deal, payment.request_id, payment.offer_id, context)?;
     let parameters = &deal.opening.parameters;
@@ -395,15 +425,10 @@ fn guard_payment(
         ));
     }
     let binding = bind_payer(parameters, deal, payment, context)?;
-    let deadline = match stage {
-        Stage::Awaiting { .. } => Some(now.saturating_add_ms(parameters.windows.confirmation_ms)),
-        Stage::Watching(settlement) => {
-            guard_repeat(settlement, payment, parameters)?;
-            settlement.confirmation_deadline()
-        }
-    };
+    if let Stage::Watching(settlement) = stage {
+        guard_repeat(settlement, payment, parameters)?;
+    }
     Ok(Derived {
-        deadline_at_ms: deadline,
         payer_binding: Some(binding),
         ..Derived::default()
     })

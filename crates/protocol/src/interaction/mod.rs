@@ -30,7 +30,7 @@ mod written;
 
 pub use crate::kernel::RecordRef;
 pub use context::{Context, Input, ProviderView};
-pub use message::{derived, repeated_payment, state_after};
+pub use message::{derived, offer_deadline, repeated_payment, state_after, window_end};
 pub use outline::Outline;
 pub use settlement::FAILURES_TO_DISPUTE;
 pub use state::{

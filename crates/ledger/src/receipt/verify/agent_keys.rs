@@ -2,15 +2,18 @@
 //! records that gave it each of them are in the file.
 
 use super::messages::{Messages, SignedBy};
-use super::{Broken, Steps, broken, event};
+use super::{Broken, Steps, broken, event, times};
 use crate::receipt::Receipt;
+use crate::registry::verb;
 use x811_eventlog::Record;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{AgentEvent, Event, KeyRotated};
 use x811_protocol::key::{AgentKey, Profile, PublicKey};
-use x811_protocol::payload::registry::rotation_message;
+use x811_protocol::parameters::Limits;
+use x811_protocol::payload::registry::{Verb, rotation_message};
 use x811_protocol::stream::Stream;
+use x811_protocol::time::TimestampMs;
 
 const ABOUT: &str = "keys";
 
@@ -117,6 +120,7 @@ fn given(receipt: &Receipt, ledger: Did, agent: Did) -> Result<Vec<Given>, Broke
 
 fn given_by(record: &Record, ledger: Did, agent: Did) -> Result<Given, Broken> {
     let event = event(record, ABOUT)?;
+    let verb = verb(&event).map(Verb::as_str);
     let (keys, ended, envelope) = if let Event::Agent(AgentEvent::Registered(it)) = event {
         (it.keys, None, it.envelope)
     } else if let Event::Agent(AgentEvent::KeyRotated(it)) = event {
@@ -126,6 +130,9 @@ fn given_by(record: &Record, ledger: Did, agent: Did) -> Result<Given, Broken> {
         return Err(broken(ABOUT, "a record in `agent_keys` gives no key"));
     };
     is_by(&envelope, agent)?;
+    is_to(&envelope, ledger, verb)?;
+    let at = TimestampMs::new(record.recorded_at_ms());
+    times::of_message(&envelope, at, Limits::DEFAULT.clock_tolerance_ms)?;
     Ok(Given {
         position: record.position(),
         keys,
@@ -158,6 +165,16 @@ fn is_by(envelope: &AcceptedHeader, agent: Did) -> Result<(), Broken> {
         return Ok(());
     }
     let sentence = "a record in `agent_keys` is of another agent, or not signed by its key";
+    Err(broken(ABOUT, sentence))
+}
+
+/// Messages to the registry are addressed to the ledger, and each has its own type.
+fn is_to(envelope: &AcceptedHeader, ledger: Did, verb: Option<&str>) -> Result<(), Broken> {
+    if envelope.to == ledger && Some(envelope.message_type.as_str()) == verb {
+        return Ok(());
+    }
+    let sentence =
+        "a record in `agent_keys` is of another message than one that gives this ledger a key";
     Err(broken(ABOUT, sentence))
 }
 

@@ -1,7 +1,10 @@
 //! What a compact receipt proves.
 
 use super::transfers::{claimed, elsewhere, sentence};
-use super::{Broken, Checked, ClaimVerdict, PaidPayment, Steps, broken, event, keys};
+use super::{
+    Broken, Checked, ClaimVerdict, PaidPayment, PaidTransfer, Steps, broken, event, keys, numbered,
+    places, times,
+};
 use crate::checkpoint::verifies;
 use crate::receipt::{CompactReceipt, ask};
 use crate::refresh::Refresh;
@@ -78,14 +81,35 @@ fn check(
         recorded_at_ms.to_rfc3339()
     );
     steps.by_the_log("record", sentence_of_record);
-    let without = "price, payee and consent: a compact receipt has no messages";
+    let without = "price, payee and consent, and how deep and by how many endpoints a transfer had to \
+                   be shown: a compact receipt has no messages and no parameters";
     steps.add("messages", ClaimVerdict::NotChecked, without);
     let transfers = claimed(&confirmed)?;
+    surplus(&confirmed, &transfers)?;
+    numbered(&record, &confirmed)?;
+    places::of_confirmation(&record, &confirmed)?;
+    times::of_blocks(&confirmed, recorded_at_ms, None, steps)?;
     steps.asserted("transfers", sentence(&transfers));
     elsewhere(&transfers, steps);
     let paid = PaidPayment::new(interaction, &record, &confirmed, transfers);
     steps.left(&paid, &ask(interaction));
     Ok(paid)
+}
+
+/// A surplus is part of what the transfers moved.
+fn surplus(confirmed: &Confirmed, transfers: &[PaidTransfer]) -> Result<(), Broken> {
+    let amounts = transfers
+        .iter()
+        .map(|it| u128::from(it.amount.as_micro_usdc()));
+    let paid: u128 = amounts.sum();
+    let surplus = confirmed.surplus.map(|it| u128::from(it.as_micro_usdc()));
+    match surplus {
+        Some(surplus) if surplus == 0 || surplus > paid => {
+            let sentence = "the surplus is not part of what the claimed transfers moved";
+            Err(broken("transfers", sentence))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn confirmed(receipt: &CompactReceipt) -> Result<(Record, Confirmed, InteractionId), Broken> {

@@ -4,6 +4,7 @@ use super::agent_keys::keys;
 use super::{Broken, Steps, Terms, broken};
 use crate::receipt::{LeafPlace, Receipt};
 use x811_protocol::did::Did;
+use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{Confirmed, EnvelopeAccepted};
 use x811_protocol::facts::{
     AcceptFacts, Facts, OfferFacts, PaymentFacts, RequestFacts, VerifyFacts,
@@ -18,10 +19,18 @@ use x811_protocol::time::TimestampMs;
 pub(super) struct Message<F> {
     pub(super) accepted: EnvelopeAccepted,
     pub(super) facts: F,
-    place: LeafPlace,
+    pub(super) place: LeafPlace,
 }
 
 impl<F> Message<F> {
+    pub(super) fn recorded_at(&self) -> TimestampMs {
+        TimestampMs::new(self.place.recorded_at_ms)
+    }
+
+    fn recorded(&self) -> (&AcceptedHeader, TimestampMs) {
+        (&self.accepted.envelope, self.recorded_at())
+    }
+
     /// What it is called, who says it, by which key and where.
     fn signed(&self) -> SignedBy<'_> {
         let envelope = &self.accepted.envelope;
@@ -51,10 +60,10 @@ const OUT_OF_ORDER: &str = "the messages are not in the order in which they were
 /// The messages, each as its record has it.
 pub(super) struct Messages {
     /// Where the interaction was opened by a contract.
-    request: Option<Message<RequestFacts>>,
-    offer: Message<OfferFacts>,
-    accept: Message<AcceptFacts>,
-    verify: Message<VerifyFacts>,
+    pub(super) request: Option<Message<RequestFacts>>,
+    pub(super) offer: Message<OfferFacts>,
+    pub(super) accept: Message<AcceptFacts>,
+    pub(super) verify: Message<VerifyFacts>,
     /// In order; one at least.
     pub(super) payments: Vec<Message<PaymentFacts>>,
 }
@@ -150,6 +159,18 @@ impl Messages {
             .collect()
     }
 
+    /// Every message with the time of its record.
+    pub(super) fn recorded(&self) -> impl Iterator<Item = (&AcceptedHeader, TimestampMs)> {
+        let [offer, accept, verify] = [
+            self.offer.recorded(),
+            self.accept.recorded(),
+            self.verify.recorded(),
+        ];
+        let request = self.request.iter().map(Message::recorded);
+        let payments = self.payments.iter().map(Message::recorded);
+        request.chain([offer, accept, verify]).chain(payments)
+    }
+
     /// The provider's key.
     pub(super) fn provider_key(&self) -> AgentKey {
         self.offer.signed().key
@@ -167,8 +188,7 @@ impl Messages {
     /// The heads that were recorded with the ACCEPT, and when that was.
     pub(super) fn accepted_at(&self) -> (&[NetworkHead], TimestampMs) {
         let heads = self.accept.accepted.derived.heads.as_deref();
-        let at = TimestampMs::new(self.accept.place.recorded_at_ms);
-        (heads.unwrap_or_default(), at)
+        (heads.unwrap_or_default(), self.accept.recorded_at())
     }
 
     pub(super) fn terms(

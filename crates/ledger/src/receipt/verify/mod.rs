@@ -2,10 +2,13 @@
 
 mod agent_keys;
 mod compact;
+mod derived;
 mod keys;
 mod messages;
 mod paid;
+mod places;
 mod settled;
+mod times;
 mod transfers;
 
 pub use compact::{verify_compact, verify_compact_refreshed};
@@ -132,6 +135,18 @@ fn check(
         let sentence = "the path to ask at is not that of this interaction";
         return Err(broken("reversal", sentence));
     }
+    derived::opening(&opened, &messages)?;
+    derived::check(grounds)?;
+    places::of_confirmation(&record, &confirmed)?;
+    places::check(receipt, &record, &confirmed, &checkpoint)?;
+    numbered(&record, &confirmed)?;
+    times::of_messages(grounds, steps)?;
+    times::of_blocks(
+        &confirmed,
+        recorded_at_ms,
+        Some(&grounds.parameters.1),
+        steps,
+    )?;
     let paid = PaidPayment::new(receipt.interaction, &record, &confirmed, transfers)
         .by(opened.did)
         .under_checkpoint(checkpoint.size)
@@ -179,6 +194,24 @@ fn confirmed(receipt: &Receipt) -> Result<(Record, Confirmed), Broken> {
         return Err(broken(about, "the record is no confirmation"));
     };
     Ok((record, confirmed))
+}
+
+/// Holds the number among the provider's receipts to its place: the first has none before it, and each
+/// one before is a record of its own.
+fn numbered(record: &Record, confirmed: &Confirmed) -> Result<(), Broken> {
+    let is_first = confirmed.provider_seq == 0;
+    if is_first == confirmed.provider_prev.is_none() && confirmed.provider_seq < record.position() {
+        return Ok(());
+    }
+    let sentence = format!(
+        "receipt {} of the provider, counted from 0, cannot {}",
+        confirmed.provider_seq,
+        match confirmed.provider_prev {
+            Some(_) => "follow the receipt that it names",
+            None => "be the first one",
+        }
+    );
+    Err(broken("sequence", sentence))
 }
 
 /// Whether its records are under the checkpoint; gives the parameters among them.

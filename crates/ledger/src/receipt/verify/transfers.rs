@@ -4,6 +4,7 @@
 use super::messages::Messages;
 use super::settled::settles;
 use super::{Broken, PaidTransfer, Steps, Terms, broken};
+use crate::audit::{are_of_one_branch, head_of};
 use x811_protocol::authorization::{fee_nonce, payment_nonce};
 use x811_protocol::did::Did;
 use x811_protocol::event::{Claim, Confirmed, Evidence, Level, PayerBinding};
@@ -107,6 +108,14 @@ fn one_branch(confirmed: &Confirmed) -> Result<(), &'static str> {
             return Err("two blocks of one height are in the evidence");
         }
     }
+    for two in confirmed.evidence.windows(2) {
+        if head_of(&two[0]) != head_of(&two[1]) {
+            return Err("the depths are not counted from one head");
+        }
+        if !are_of_one_branch(&two[0], &two[1]) {
+            return Err("no branch has all blocks of the evidence");
+        }
+    }
     Ok(())
 }
 
@@ -164,8 +173,27 @@ pub(super) fn paid_transfers(
     let settled = settles(grounds, network, &declared, confirmed);
     settled.map_err(|sentence| broken("transfers", sentence))?;
     steps.asserted("transfers", sentence(&transfers));
+    by_fewer(grounds, network, confirmed, steps);
     elsewhere(&transfers, steps);
     Ok(transfers)
+}
+
+/// Counts evidence by fewer endpoints than the parameters in the file ask for. The ledger holds a
+/// confirmation to the parameters of that moment, which may be others.
+fn by_fewer(grounds: Grounds<'_>, network: &Network, confirmed: &Confirmed, steps: &mut Steps) {
+    let fewest = confirmed
+        .evidence
+        .iter()
+        .map(|it| it.endpoints.len() as u64);
+    let quorum = network.endpoint_quorum.unwrap_or_default();
+    if let Some(fewest) = fewest.min().filter(|fewest| *fewest < quorum) {
+        let sentence = format!(
+            "whether {fewest} of {quorum} endpoints were enough: the parameters at position {} ask for \
+             {quorum}, and whether later ones ask for fewer, an audit of the whole log shows",
+            grounds.parameters.0
+        );
+        steps.not_checked("endpoints", sentence);
+    }
 }
 
 /// The network that the PAYMENTs are on.
@@ -198,25 +226,25 @@ fn on_network(
     }
     if !transfers.is_empty() {
         let sentence = format!(
-            "{} is chain {} and its USDC {}, confirmed from {} blocks on{}, by the parameters at \
-             position {}",
+            "{} is chain {} and its USDC {}, confirmed from {} blocks on, by the parameters at \
+             position {}{}",
             network.name,
             network.chain_id,
             network.token.to_checksum(),
             network.confirmed_depth,
-            quorum(network),
-            grounds.parameters.0
+            grounds.parameters.0,
+            quorum(network)
         );
         steps.asserted(about, sentence);
     }
     Ok(())
 }
 
-fn quorum(network: &Network) -> &'static str {
+fn quorum(network: &Network) -> String {
     match network.endpoint_quorum {
-        None => "",
-        Some(1) => " by the word of one endpoint",
-        Some(_) => " where two endpoints agree",
+        None => String::new(),
+        Some(1) => ", which take the word of one endpoint".to_owned(),
+        Some(quorum) => format!(", which ask for {quorum} endpoints"),
     }
 }
 

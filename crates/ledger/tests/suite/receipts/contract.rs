@@ -14,7 +14,7 @@ use super::talks::Talks;
 
 /// An interaction that a contract opened, paid; the initiator has another key from the ACCEPT on if
 /// asked for.
-async fn paid_under_contract(rotates: bool) -> (Ledgerbox, Deal, ContractId) {
+pub(crate) async fn paid_under_contract(rotates: bool) -> (Ledgerbox, Deal, ContractId) {
     let mut ledgerbox = opened().await;
     let (deal, id) = paid_next(&mut ledgerbox, rotates, 1).await;
     (ledgerbox, deal, id)

@@ -4,7 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod contract;
+mod contradictions;
 mod covers;
+mod every_member;
 mod honest;
 mod issued;
 mod keys;

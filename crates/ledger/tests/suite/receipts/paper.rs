@@ -3,13 +3,16 @@
 
 use serde_json::{Value, json};
 use x811_eventlog::note::NoteKey;
-use x811_eventlog::{Checkpoint, CoseReceipt, Hash, Multiproof, Node, Policy, Record, root_of};
+use x811_eventlog::{
+    Checkpoint, CoseReceipt, Hash, InclusionProof, Multiproof, Node, Policy, Record, root_of,
+};
 use x811_ledger::checkpoint::Signed;
 use x811_ledger::export::LastRecord;
 use x811_ledger::keys_statement::KeysStatement;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::receipt::{
-    self, Checked, ClaimVerdict, CompactReceipt, Issuer, Leaf, Receipt, ReceiptError, verify,
+    self, Checked, ClaimVerdict, CompactReceipt, Issuer, Leaf, LeafPlace, Receipt, ReceiptError,
+    verify,
 };
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::InteractionId;
@@ -133,6 +136,8 @@ pub(crate) struct Paper {
     /// Trusts the checkpoint key in force.
     pub(crate) policy: Policy,
     leaves: Vec<Hash>,
+    /// Positions of the records that follow another one of the file, and what each names as that.
+    linked: Vec<(u64, Hash)>,
     checkpoint_key: SecretKey,
     pub(crate) receipt_key: SecretKey,
 }
@@ -147,6 +152,7 @@ impl Paper {
         let paper = Paper {
             policy: Policy::of_log(log.unwrap()),
             leaves,
+            linked: linked(&receipt),
             checkpoint_key: key.clone(),
             receipt_key: ledgerbox.receipt_key.clone(),
             receipt,
@@ -192,42 +198,41 @@ impl Paper {
     pub(crate) fn forged(&self, change: impl FnOnce(&mut Receipt)) -> Receipt {
         let mut receipt = self.receipt.clone();
         change(&mut receipt);
-        let stream = format!("interaction:{}", receipt.interaction);
-        let hashes = receipt.envelopes.iter().map(|enclosed| {
-            let (record, _) = enclosed.record(stream.clone()).unwrap();
-            json!(record.hash())
-        });
-        let hashes: Vec<Value> = hashes.collect();
-        let records = &mut receipt.confirmed.event["records"];
-        let begins = receipt.envelopes.first().map(|first| &first.body["type"]);
-        let skipped = usize::from(begins.is_none_or(|begins| begins != "x811/request"));
-        let names = ["request", "offer", "accept", "verify"];
-        for (name, hash) in names.into_iter().skip(skipped).zip(&hashes) {
-            records[name] = hash.clone();
-        }
-        records["payments"] = json!(hashes[4 - skipped..]);
-        self.under_one_root(receipt, &stream)
+        self.resealed(receipt).unwrap()
     }
 
-    fn under_one_root(&self, mut receipt: Receipt, stream: &str) -> Receipt {
-        let initiator = receipt.envelopes.last().unwrap().body["from"]
-            .as_str()
-            .unwrap();
-        let agent = format!("agent:{initiator}");
-        let record = |leaf: &Leaf, stream: &str| leaf.record(stream.to_owned()).unwrap();
+    /// The same of a receipt that was changed; `None` where no record can say that.
+    pub(crate) fn resealed(&self, mut receipt: Receipt) -> Option<Receipt> {
+        let named = self.receipt.confirmed.place.position;
+        let (before, behind) = self
+            .linked
+            .split_at(self.linked.partition_point(|it| it.0 <= named));
+        link(&mut receipt, before);
+        name_messages(&mut receipt)?;
+        link(&mut receipt, behind);
+        self.under_one_root(receipt)
+    }
+
+    fn under_one_root(&self, mut receipt: Receipt) -> Option<Receipt> {
+        let stream = format!("interaction:{}", receipt.interaction);
+        let agent = format!("agent:{}", receipt.envelopes.last()?.body["from"].as_str()?);
+        let record = |leaf: &Leaf, stream: &str| leaf.record(stream.to_owned()).ok();
         let own = receipt.rotations.iter().chain([&receipt.parameters]);
-        let mut records: Vec<Record> = own.map(|leaf| record(leaf, "ledger")).collect();
-        records.extend(receipt.agent_keys.iter().map(|leaf| record(leaf, &agent)));
-        records.push(record(&receipt.confirmed, stream));
-        records.push(receipt.ledger.record().unwrap());
+        let own = own.map(|leaf| record(leaf, "ledger"));
+        let keys = receipt.agent_keys.iter().map(|leaf| record(leaf, &agent));
+        let records: Option<Vec<Record>> = own.chain(keys).collect();
+        let mut records = records?;
+        let confirmed = record(&receipt.confirmed, &stream)?;
+        records.push(confirmed.clone());
+        records.push(receipt.ledger.record().ok()?);
         let mut leaves = self.leaves.clone();
         let mut positions: Vec<u64> = records.iter().map(Record::position).collect();
         positions.sort_unstable();
         for record in &records {
-            leaves[usize::try_from(record.position()).unwrap()] = record.hash();
+            *leaves.get_mut(usize::try_from(record.position()).ok()?)? = record.hash();
         }
         let checkpoint = Checkpoint {
-            origin: receipt.ledger.event["origin"].as_str().unwrap().to_owned(),
+            origin: receipt.ledger.event["origin"].as_str()?.to_owned(),
             size: leaves.len() as u64,
             root: root_of(&leaves),
         };
@@ -239,9 +244,42 @@ impl Paper {
         // Records in no order, or twice, have no proof: whatever is there is refused.
         receipt.hashes = proof.map_or_else(Vec::new, |proof| proof.hashes);
         receipt.checkpoint = note(&checkpoint, &self.checkpoint_key);
-        let confirmed = record(&receipt.confirmed, stream);
         self.restate(&mut receipt, &checkpoint, &confirmed);
-        receipt.sign(&self.receipt_key)
+        Some(receipt.sign(&self.receipt_key))
+    }
+
+    /// The compact receipt of the confirmation that a changed receipt has, in a log that has it.
+    pub(crate) fn compact_of(&self, receipt: &Receipt) -> Option<CompactReceipt> {
+        let stream = format!("interaction:{}", receipt.interaction);
+        let record = receipt.confirmed.record(stream).ok()?;
+        let mut leaves = self.leaves.clone();
+        *leaves.get_mut(usize::try_from(record.position()).ok()?)? = record.hash();
+        let node = |node: Node| {
+            let from = usize::try_from(node.index() << node.level()).unwrap();
+            Ok::<_, std::convert::Infallible>(root_of(&leaves[from..from + (1 << node.level())]))
+        };
+        let Ok(proof) = InclusionProof::build(record.position(), leaves.len() as u64, node);
+        let statement = &self.compact.statement;
+        let (origin, public_key) = (&statement.receipt.origin, statement.receipt.public_key);
+        let root = root_of(&leaves);
+        let signed = CoseReceipt::signed_bytes(origin, public_key, root);
+        let log = CoseReceipt {
+            proof: proof?,
+            signature: *self.checkpoint_key.sign(&signed).as_bytes(),
+            ..statement.receipt.clone()
+        };
+        let keys = KeysStatement {
+            root,
+            ..self.compact.keys().ok()??.statement
+        };
+        Some(CompactReceipt::sign(
+            receipt.interaction,
+            statement.issuer.parse().ok()?,
+            record.bytes().to_vec(),
+            log,
+            &keys.sign(&self.checkpoint_key),
+            &self.receipt_key,
+        ))
     }
 
     /// Signs keys statement and end anew, for that checkpoint.
@@ -261,6 +299,88 @@ impl Paper {
                 last.hash = confirmed.hash();
             }
             receipt.end = Some(end.sign(&self.checkpoint_key));
+        }
+    }
+}
+
+/// Names in the confirmation the messages that are there.
+fn name_messages(receipt: &mut Receipt) -> Option<()> {
+    let stream = format!("interaction:{}", receipt.interaction);
+    let hashes = receipt.envelopes.iter().map(|enclosed| {
+        let (record, _) = enclosed.record(stream.clone()).ok()?;
+        Some(json!(record.hash()))
+    });
+    let hashes: Option<Vec<Value>> = hashes.collect();
+    let hashes = hashes?;
+    let records = receipt.confirmed.event.get_mut("records")?;
+    let begins = receipt.envelopes.first().map(|first| &first.body["type"]);
+    let skipped = usize::from(begins.is_none_or(|begins| begins != "x811/request"));
+    let names = ["request", "offer", "accept", "verify"];
+    for (name, hash) in names.into_iter().skip(skipped).zip(&hashes) {
+        records[name] = hash.clone();
+    }
+    records["payments"] = json!(hashes.get(4 - skipped..)?);
+    Some(())
+}
+
+/// The place of every record but the first.
+fn places(receipt: &mut Receipt) -> Vec<&mut LeafPlace> {
+    let Receipt {
+        agent_keys,
+        confirmed,
+        envelopes,
+        parameters,
+        rotations,
+        ..
+    } = receipt;
+    let leaves = agent_keys.iter_mut().chain(rotations);
+    let leaves = leaves.chain([confirmed, parameters]);
+    let leaves = leaves.map(|leaf| &mut leaf.place);
+    let messages = envelopes.iter_mut().map(|it| &mut it.place);
+    leaves.chain(messages).collect()
+}
+
+/// The hash of the record at a position, where the file has it.
+fn hash_at(receipt: &Receipt, position: u64) -> Option<Hash> {
+    let own = format!("interaction:{}", receipt.interaction);
+    let initiator = receipt.envelopes.last()?.body["from"].as_str()?;
+    let agent = format!("agent:{initiator}");
+    if position == 0 {
+        return Some(receipt.ledger.record().ok()?.hash());
+    }
+    let of_ledger = receipt.rotations.iter().chain([&receipt.parameters]);
+    let of_ledger = of_ledger.map(|leaf| (leaf, "ledger"));
+    let of_agent = receipt.agent_keys.iter().map(|leaf| (leaf, &*agent));
+    let mut leaves = of_ledger
+        .chain(of_agent)
+        .chain([(&receipt.confirmed, &*own)]);
+    if let Some((leaf, stream)) = leaves.find(|(leaf, _)| leaf.place.position == position) {
+        return Some(leaf.record(stream.to_owned()).ok()?.hash());
+    }
+    let mut messages = receipt.envelopes.iter();
+    let message = messages.find(|it| it.place.position == position)?;
+    Some(message.record(own.clone()).ok()?.0.hash())
+}
+
+/// Positions of the records that follow another one of the file, and what each names as that.
+fn linked(receipt: &Receipt) -> Vec<(u64, Hash)> {
+    let mut copy = receipt.clone();
+    let follows = |place: &LeafPlace| hash_at(receipt, place.position - 1) == Some(place.prev);
+    let places = places(&mut copy).into_iter().filter(|it| follows(it));
+    let mut linked: Vec<(u64, Hash)> = places.map(|it| (it.position, it.prev)).collect();
+    linked.sort_unstable();
+    linked
+}
+
+/// Links these records anew, but for those that were told to name another one.
+fn link(receipt: &mut Receipt, linked: &[(u64, Hash)]) {
+    for (position, honest) in linked {
+        let Some(before) = hash_at(receipt, position - 1) else {
+            continue;
+        };
+        let mut here = places(receipt).into_iter();
+        if let Some(place) = here.find(|it| it.position == *position && it.prev == *honest) {
+            place.prev = before;
         }
     }
 }
