@@ -3,29 +3,25 @@
 //! A running ledger moves under the audit: rows may lag behind the log, or be ahead of what was
 //! read of it. What moved in between is not compared, and counted.
 
+mod interactions;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use rayon::prelude::*;
-use serde_json::{Value, json};
-use tokio::sync::oneshot;
-use x811_eventlog::{BackendError, ReadError};
+use x811_eventlog::ReadError;
 use x811_protocol::did::Did;
-use x811_protocol::digest::Digest;
 use x811_protocol::id::InteractionId;
 
 use super::auditor::Auditor;
-use super::body::shown;
 use super::finding::{Cause, Findings, Spot};
 use super::numbered::Number;
 use super::places::Lists;
 use super::report::ReadModelCheck;
-use super::rows::{Digests, Expected, Rows, digests};
+use super::rows::Rows;
 use super::subject_rows::WrongRow;
 use crate::port::{DamagedRow, ReadModel, Stretch};
-use crate::row::InteractionRow;
 use x811_protocol::stream::{Stream, Subject};
 
 /// Rows read at a time.
@@ -180,32 +176,6 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    async fn interactions<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
-        let mut page = rows.interactions(None, PAGE).await?;
-        while let Some(last) = page.last() {
-            let after = last.id;
-            let (done, digested) = oneshot::channel();
-            rayon::spawn(move || {
-                let digests: Vec<Digests> =
-                    page.par_iter().map(|row| digests(&row.detail)).collect();
-                // Nobody waits for it where reading failed.
-                let _ = done.send((page, digests));
-            });
-            let next = rows.interactions(Some(after), PAGE).await?;
-            self.is_ahead = rows.applied_size().await? > self.size;
-            let (found, digests) = digested.await.map_err(|lost| {
-                let lost: BackendError = Box::new(lost);
-                ReadError::Backend(lost)
-            })?;
-            for (row, digests) in found.iter().zip(digests) {
-                self.row(row, &digests);
-            }
-            page = next;
-        }
-        self.missing_rows();
-        Ok(())
-    }
-
     /// Rows of subjects of other machines; how many were compared.
     async fn subjects<R: ReadModel>(&mut self, rows: &R) -> Result<u64, ReadError> {
         // Downtime between rows and log may have moved the windows of all.
@@ -270,85 +240,6 @@ impl<'a> Comparison<'a> {
     /// Rows that reflect records which were not read, or lag behind them, stand for themselves.
     fn moved(&self, last_position: u64) -> bool {
         last_position >= self.applied_size.min(self.size)
-    }
-
-    fn row(&mut self, row: &InteractionRow, digests: &Digests) {
-        let expected = self.expected(row.id);
-        if !self.auditor.knows(row.id) || (self.is_ahead && self.moved(row.last_position)) {
-            self.check.not_compared += 1;
-            return;
-        }
-        let Some(expected) = expected else {
-            let sentence = "there is a row, but the log knows no such interaction";
-            self.differs(row.id, row.last_position, "row", sentence.to_owned());
-            return;
-        };
-        if self.moved(expected.kept.last_position) {
-            self.check.not_compared += 1;
-            return;
-        }
-        self.check.interactions += 1;
-        self.fields(row, digests, &expected);
-    }
-
-    /// What the row of an interaction should be, the first time it is asked for.
-    fn expected(&mut self, id: InteractionId) -> Option<Expected<'a>> {
-        let rows = &self.auditor.rows;
-        let number = rows.number(id).filter(|number| self.listed.take(*number))?;
-        rows.expected(number)
-    }
-
-    fn fields(&mut self, row: &InteractionRow, found: &Digests, expected: &Expected<'_>) {
-        let (found, due) = (by_name(found), due_by_name(expected));
-        if is_as_expected(row, expected) && found == due {
-            return;
-        }
-        let position = expected.kept.last_position;
-        // Clocks of all may have moved in records between rows and log.
-        let clocks_moved = self.is_ahead
-            || self
-                .auditor
-                .rows
-                .last_every_clock
-                .is_some_and(|at| at >= self.applied_size);
-        let (listed, expected) = (members(row), expected_members(expected));
-        for ((name, listed), (_, due)) in listed.iter().zip(&expected) {
-            if listed == due || (clocks_moved && *name == "deadline_at_ms") {
-                continue;
-            }
-            let (listed, due) = (shown(Some(listed)), shown(Some(due)));
-            let sentence = format!("the row says {listed}, the log says {due}");
-            self.differs(row.id, position, name, sentence);
-        }
-        let mut names: Vec<&str> = found.keys().chain(due.keys()).copied().collect();
-        names.sort_unstable();
-        names.dedup();
-        for name in names {
-            let is_clock = clocks_moved && name == "settlement";
-            if found.get(name) != due.get(name) && !is_clock {
-                let found = shown(row.detail.get(name));
-                let sentence = format!("the row says {found}, which is not what the log says");
-                self.differs(row.id, position, &format!("detail.{name}"), sentence);
-            }
-        }
-    }
-
-    /// Interactions that the rows should know.
-    fn missing_rows(&mut self) {
-        let rows = &self.auditor.rows;
-        let missing = self.listed.left(rows);
-        let mut missing: Vec<_> = missing
-            .filter_map(|(number, id)| Some((id, rows.expected(number)?.kept)))
-            .collect();
-        missing.sort_unstable_by_key(|(id, _)| *id);
-        for (id, expected) in missing {
-            if !self.auditor.knows(id) || expected.opened_position >= self.applied_size {
-                self.check.not_compared += 1;
-                continue;
-            }
-            let sentence = "the log knows this interaction, but it has no row".to_owned();
-            self.differs(id, expected.last_position, "row", sentence);
-        }
     }
 
     async fn deliveries<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
@@ -474,12 +365,6 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn differs(&mut self, id: InteractionId, position: u64, field: &str, sentence: String) {
-        let sentence = format!("interaction {}: {sentence}", id.request_id().uuid());
-        let stream = Stream::interaction(id).to_string();
-        self.add(position, Some(stream.into()), field, sentence);
-    }
-
     fn add(&mut self, position: u64, stream: Option<Arc<str>>, field: &str, sentence: String) {
         let spot = Spot {
             position,
@@ -498,62 +383,6 @@ pub(super) fn damaged_row(findings: &mut Findings, size: u64, damaged: &DamagedR
     let field = format!("read_model.{}", damaged.table);
     let spot = Spot::at(size.saturating_sub(1));
     findings.add(&spot, field, Cause::ReadModelDiffers, sentence);
-}
-
-/// The members of a row but its detail, by name.
-fn members(row: &InteractionRow) -> [(&'static str, Value); 8] {
-    [
-        ("initiator", json!(row.initiator)),
-        ("provider", json!(row.provider)),
-        ("state", json!(row.state)),
-        ("total", json!(row.total)),
-        ("deadline_at_ms", json!(row.deadline_at_ms)),
-        ("opened_at_ms", json!(row.opened_at_ms)),
-        ("updated_at_ms", json!(row.updated_at_ms)),
-        ("last_position", json!(row.last_position)),
-    ]
-}
-
-/// The same of what the log says.
-fn expected_members(expected: &Expected<'_>) -> [(&'static str, Value); 8] {
-    let kept = expected.kept;
-    [
-        ("initiator", json!(expected.initiator)),
-        ("provider", json!(expected.provider)),
-        ("state", json!(kept.state.as_str())),
-        ("total", json!(kept.total)),
-        ("deadline_at_ms", json!(kept.deadline_at_ms)),
-        ("opened_at_ms", json!(kept.opened_at_ms)),
-        ("updated_at_ms", json!(kept.updated_at_ms)),
-        ("last_position", json!(kept.last_position)),
-    ]
-}
-
-/// Whether all of these members are as they should be.
-fn is_as_expected(row: &InteractionRow, expected: &Expected<'_>) -> bool {
-    let kept = expected.kept;
-    row.initiator == expected.initiator
-        && row.provider == expected.provider
-        && row.state == kept.state.as_str()
-        && row.total == kept.total
-        && row.deadline_at_ms == kept.deadline_at_ms
-        && row.opened_at_ms == kept.opened_at_ms
-        && row.updated_at_ms == kept.updated_at_ms
-        && row.last_position == kept.last_position
-}
-
-fn due_by_name<'a>(expected: &Expected<'a>) -> BTreeMap<&'a str, Digest> {
-    let members = expected.kept.detail.iter();
-    members
-        .map(|(member, digest)| (member.as_str(), *digest))
-        .collect()
-}
-
-fn by_name(digests: &Digests) -> BTreeMap<&str, Digest> {
-    digests
-        .iter()
-        .map(|(name, digest)| (&**name, *digest))
-        .collect()
 }
 
 /// Adds `next` to what is listed of its stream; gives the stream before it, which is whole then.

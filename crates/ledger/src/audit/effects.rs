@@ -40,6 +40,8 @@ impl Effects {
             .pop_if(|(due_in, due)| (&*due_in, &*due) == (stream, event))
             .is_some();
         if is_due {
+            let rests_on_rivals = is_extract && is_commit(event);
+            findings.leave(Unchecked::RivalProposals, u64::from(rests_on_rivals));
             return;
         }
         if is_extract && self.is_superseded(stream, event) {
@@ -117,14 +119,8 @@ impl Effects {
 
     /// A round may be held for rivals that are not here: then its decision does not follow.
     fn pass_held(&mut self, findings: &mut Findings) {
-        let is_decision = |(_, event): &(Stream, Event)| {
-            let Event::Effect(Effect::RoundDecided(decided)) = event else {
-                return false;
-            };
-            decided.outcome == Outcome::Commit
-        };
         let due = self.due.len();
-        self.due.retain(|due| !is_decision(due));
+        self.due.retain(|(_, due)| !is_commit(due));
         findings.leave(Unchecked::RivalProposals, (due - self.due.len()) as u64);
     }
 
@@ -180,6 +176,11 @@ impl Effects {
             );
         }
     }
+}
+
+/// Whether it is a decision of a round that an open rival would have held back or superseded.
+fn is_commit(event: &Event) -> bool {
+    matches!(event, Event::Effect(Effect::RoundDecided(decided)) if decided.outcome == Outcome::Commit)
 }
 
 fn effect_of(effect: &Effect) -> String {

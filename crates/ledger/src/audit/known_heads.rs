@@ -19,6 +19,7 @@ use x811_protocol::time::TimestampMs;
 use super::decision::Decided;
 use super::finding::Findings;
 use super::heads::{age_ms, block_of, head_of_sight, network_of};
+use super::unchecked::Unchecked;
 
 /// How long after its moment blindness may be recorded, and how long behind a start what a process knew
 /// before may be as old as the time away, in milliseconds.
@@ -86,7 +87,7 @@ impl KnownHeads {
                 }
             }
             for (index, head) in heads.iter().enumerate() {
-                if let Some(sentence) = self.misfit(decided, head) {
+                if let Some(sentence) = self.misfit(decided, head, findings) {
                     decided.differs(&format!("derived.heads[{index}]"), sentence, findings);
                 }
             }
@@ -96,26 +97,42 @@ impl KnownHeads {
         }
     }
 
-    /// Why the ledger cannot have known that head last.
-    fn misfit(&self, decided: &Decided<'_>, head: &NetworkHead) -> Option<&'static str> {
+    /// Why the ledger cannot have known that head last. In a bundle another record may have named it.
+    fn misfit(
+        &self,
+        decided: &Decided<'_>,
+        head: &NetworkHead,
+        findings: &mut Findings,
+    ) -> Option<&'static str> {
         let (_, parameters) = decided.before.parameters()?;
         let network = parameters.network(&head.network)?;
         let sight = decided.before.sight(&head.network)?;
-        if decided.is_extract {
-            // Which head the log named last is not known.
-            return None;
-        }
         let age_ms = age_ms(decided.at, &block_of(head));
         let is_last = is_last_named(decided, head);
         if sight.blind_since.is_some() {
-            return (age_ms < network.fresh_ms && !is_last)
+            let is_young = age_ms < network.fresh_ms && !is_last;
+            return (is_young && !decided.leaves(Unchecked::NamedHeads, findings))
                 .then_some("the network was blind, and a head so young would have ended that");
         }
-        let is_from_before = is_last && self.seen.get(&head.network) != Some(&self.starts);
         let most_ms = network.blind_after_ms + LATE_MS + self.away_ms(decided.at);
-        (age_ms > most_ms && !is_from_before).then_some(
+        if age_ms <= most_ms {
+            return None;
+        }
+        let is_from_before = match decided.is_extract {
+            true => {
+                self.may_be_from_before(head) && decided.leaves(Unchecked::NamedHeads, findings)
+            }
+            false => is_last && self.seen.get(&head.network) != Some(&self.starts),
+        };
+        (!is_from_before).then_some(
             "the network was not blind, so that the ledger knew a head that is not as old as this one",
         )
+    }
+
+    /// Whether a record before the last start can have named that head.
+    fn may_be_from_before(&self, head: &NetworkHead) -> bool {
+        let head_at = TimestampMs::new(head.timestamp_s.saturating_mul(1_000));
+        self.away.is_some_and(|(back, _)| head_at <= back)
     }
 }
 

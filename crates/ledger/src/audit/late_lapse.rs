@@ -20,6 +20,7 @@ use super::auditor::Auditor;
 use super::examine::Whole;
 use super::finding::{Cause, Findings};
 use super::overdue::FEW_LAPSES;
+use super::unchecked::Unchecked;
 use x811_protocol::stream::Stream;
 
 /// How long after a deadline its lapse may come, whatever else is decided, in milliseconds.
@@ -127,8 +128,10 @@ impl Auditor {
         let is_of_time = matches!(whole.event, Event::Lapsed(_)) || is_free(&whole.event);
         let deadline = self.world().deadline_of(subject).filter(|_| is_of_time)?;
         let rules_are_known = self.knows_rules();
-        // In a bundle the lapses of others are not there, nor is every word on downtime in a log with
+        // In a bundle the records of others are not there, nor is every word on downtime in a log with
         // gaps.
+        let is_late_alone = self.extract.is_some() && at.since(deadline) > LATE_MS;
+        findings.leave(Unchecked::LateLapses, u64::from(is_late_alone));
         let is_judged = rules_are_known
             && self.extract.is_none()
             && self.replay.knows(&Stream::Ledger)

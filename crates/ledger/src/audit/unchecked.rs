@@ -35,6 +35,10 @@ named! {
         /// Rounds that may have been held for, or superseded by, rivals, and failures that may be the second in a
         /// row about one resource.
         RivalProposals = "decisions of rounds: what other rounds did to them",
+        /// Heads at an ACCEPT that are as old, or as young, as only one that another record named may be.
+        NamedHeads = "heads at an ACCEPT: whether other records had named them",
+        /// Lapses long after their deadlines, and whether the ledger decided something else meanwhile.
+        LateLapses = "late lapses: whether the ledger decided something else before them",
         /// What proposers of rounds had earned.
         TrustInputs = "proposals: what their proposers and participants had earned",
         /// Requests for sessions, and whether somebody was excluded from them.

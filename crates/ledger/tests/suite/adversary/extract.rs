@@ -8,6 +8,7 @@ use serde_json::json;
 use x811_eventlog::{Checkpoint, Hash, InclusionProof, Node, Record, root_of};
 use x811_ledger::export::{Header, Item, LastRecord, Reader, RecordLine, StreamEnd, Trailer};
 use x811_ledger::keys_statement::KeysStatement;
+use x811_ledger::standing::Standing;
 use x811_protocol::canonical::to_canonical;
 
 use super::ledgers_hand::Hand;
@@ -15,7 +16,8 @@ use super::ledgers_hand::Hand;
 /// What a bundle has of the streams that an honest one is made of.
 struct Outline {
     header: Header,
-    streams: Vec<String>,
+    /// Each with what became of the payment, where the ledger says that.
+    streams: Vec<(String, Option<Standing>)>,
 }
 
 impl Outline {
@@ -24,7 +26,10 @@ impl Outline {
         for item in Reader::new(honest) {
             match item.unwrap() {
                 Item::Header(found) => header = Some(*found),
-                Item::End(line) => streams.push(line.signed.end.stream),
+                Item::End(line) => {
+                    let end = line.signed.end;
+                    streams.push((end.stream, end.standing));
+                }
                 Item::Record(_) | Item::Checkpoint(_) | Item::Keys(_) | Item::Trailer { .. } => {}
             }
         }
@@ -80,7 +85,7 @@ pub(crate) fn bundle_of(log: &[u8], honest: &[u8], hand: &Hand) -> Vec<u8> {
     let (mut last, mut head, mut count) = (BTreeMap::new(), Hash::ZERO, 0);
     for (position, kept) in records.iter().enumerate() {
         let record = Record::parse(kept.leaf.clone()).unwrap();
-        if !streams.iter().any(|stream| stream == record.stream()) {
+        if !streams.iter().any(|(stream, _)| stream == record.stream()) {
             continue;
         }
         line(b"r ", &kept.leaf);
@@ -92,11 +97,11 @@ pub(crate) fn bundle_of(log: &[u8], honest: &[u8], hand: &Hand) -> Vec<u8> {
         last.insert(record.stream().to_owned(), LastRecord { seq, hash });
         (head, count) = (hash, count + 1);
     }
-    for stream in streams {
+    for (stream, standing) in streams {
         let end = StreamEnd {
             last: last.get(&stream).copied(),
             stream,
-            standing: None,
+            standing,
             tree_size: checkpoint.size,
         };
         line(b"e ", &end.sign(key).to_line());

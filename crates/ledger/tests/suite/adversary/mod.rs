@@ -21,6 +21,7 @@ mod members;
 mod named;
 mod rarer;
 mod roots;
+mod scopes;
 mod single;
 mod table;
 mod verdict;

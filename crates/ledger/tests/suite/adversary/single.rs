@@ -89,7 +89,7 @@ fn all_lies(log: &Log) -> Vec<Lie> {
 }
 
 /// Selects the lies to tell: the first of each event, member and kind of change, or of one kind, and every Nth.
-fn some_of(all: &[Lie]) -> Vec<Lie> {
+pub(crate) fn some_of(all: &[Lie]) -> Vec<Lie> {
     let mut kinds = BTreeSet::new();
     let mut firsts: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (at, lie) in all.iter().enumerate() {
@@ -137,7 +137,7 @@ impl Told {
         for (lie, verdict) in verdicts {
             *told.by_verdict.entry(verdict).or_default() += 1;
             if verdict == Outcome::Clean {
-                let missed = match is_its_word(&known, honest, &lie) {
+                let missed = match is_its_word(&known, &honest.log, &lie) {
                     true => &mut told.words,
                     false => &mut told.misses,
                 };
@@ -177,12 +177,12 @@ impl Told {
 
 /// Whether the table calls it the ledger's word, at least in the case that it is about, or it rests on
 /// a body that was erased.
-fn is_its_word(known: &Known, honest: &Honest, lie: &Lie) -> bool {
-    let case = cases::case_of(&honest.log, lie).unwrap_or(&lie.member);
+pub(crate) fn is_its_word(known: &Known, log: &Log, lie: &Lie) -> bool {
+    let case = cases::case_of(log, lie).unwrap_or(&lie.member);
     let Some(row) = known.of(&lie.event, case) else {
         return false;
     };
-    let is_erased = honest.log.records[lie.record].body.is_none();
+    let is_erased = log.records[lie.record].body.is_none();
     row.kind == "word" || is_erased && row.why.starts_with("the body")
 }
 
