@@ -47,7 +47,7 @@ pub fn derived(
 ) -> Result<Derived, Refusal> {
     Ok(match (state, facts) {
         (None, Facts::Request(request)) => Derived {
-            deadline_at_ms: window_end(facts, envelope.created_ms, now, &context.parameters),
+            deadline_at_ms: window_end(facts, envelope.created_ms, now, context.parameters),
             ..open(request, envelope, context, now)?
         },
         (Some(_), Facts::Request(_)) => {

@@ -336,12 +336,15 @@ impl StoreError {
 
     /// The same error with the row of `table` that it is about, if it is about a value in a row.
     pub(super) fn of_row(self, table: &'static str, row: impl FnOnce() -> String) -> Self {
-        let what = match self {
-            StoreError::BadValue { what, .. } => what,
-            StoreError::Damaged(
-                source @ (sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)),
-            ) => source.to_string(),
-            other => return other,
+        let what = if let StoreError::BadValue { what, .. } = &self {
+            what.clone()
+        } else if let StoreError::Damaged(
+            source @ (sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)),
+        ) = &self
+        {
+            source.to_string()
+        } else {
+            return self;
         };
         let row = row();
         StoreError::Row(DamagedRow { table, row, what })

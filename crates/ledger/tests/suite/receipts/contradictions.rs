@@ -13,6 +13,9 @@ use super::deal::TOTAL_MICRO_USDC;
 use super::keys::rotated_before;
 use super::paper::{Paper, impatient, paid, paid_apart};
 
+/// Words of the sentence that shows a change, and the change.
+type Change<'a> = (&'a str, &'a dyn Fn(&mut Receipt));
+
 const YEAR_S: u64 = 31_536_000;
 
 fn later(value: &mut Value, by: u64) {
@@ -66,7 +69,7 @@ async fn lc_5_a_block_from_later_than_its_record_breaks_a_receipt() {
 async fn lc_5_a_block_from_later_than_its_record_breaks_a_compact_receipt() {
     let (ledgerbox, deal) = paid().await;
     let paper = Paper::of(&ledgerbox, &deal).await;
-    let changes: [(&str, &dyn Fn(&mut Receipt)); 5] = [
+    let changes: [Change<'_>; 5] = [
         ("nobody could have seen it", &|bad| {
             later(at(bad, "/evidence/0/block/timestamp_s"), YEAR_S)
         }),

@@ -38,7 +38,7 @@ async fn rows() -> TempDir {
     let subject = SubjectRow {
         subject: Subject::Contract(ContractId::from(envelope_id(1))),
         state: "offered".to_owned(),
-        members: vec![did(1), did(2)],
+        members: vec![did(1)],
         deadline_at_ms: None,
         deadline_kind: None,
         opened_at_ms: TimestampMs::new(1),
@@ -156,7 +156,6 @@ async fn a_value_of_another_type_is_a_finding() {
     for (name, column, value, row) in table {
         let directory = rows().await;
         spoil(&directory.path().join("read.db"), name, column, value).await;
-        // Every row of the table is spoiled the same way, and rows of one key are one.
         is_named(directory.path(), name, row, "holds").await;
     }
 }
