@@ -30,7 +30,8 @@ pub(crate) enum Progress {
     BatchFull,
 }
 
-/// Takes in what a watcher reports.
+/// Takes in what a watcher reports. A head from later than this ledger's clock is none: a payment below it
+/// would be called older than an ACCEPT that came before it.
 ///
 /// # Errors
 /// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
@@ -41,13 +42,19 @@ pub(crate) fn observe(
     now: TimestampMs,
 ) -> Result<Progress, Fault> {
     match observation {
+        Observation::Sweep(sweep) if is_ahead(draft.world(), &sweep.network, &sweep.head, now) => {
+            draft.world_mut().heard_of(&sweep.network, &sweep.silent);
+            cannot_see(draft, &sweep.network, BlindCause::Unreachable, now).map(|()| Progress::Done)
+        }
         Observation::Sweep(sweep) => {
             draft.world_mut().heard_of(&sweep.network, &sweep.silent);
             see(draft, &sweep.network, sweep.head, now)?;
             sweep_interactions(draft, sweep, lookups, now)
         }
         Observation::Header { network, block } => {
-            draw(draft, network, *block, now);
+            if !is_ahead(draft.world(), network, block, now) {
+                draw(draft, network, *block, now);
+            }
             Ok(Progress::Done)
         }
         Observation::Unreachable {
@@ -67,7 +74,7 @@ fn see(draft: &mut BatchDraft, network: &str, head: Block, now: TimestampMs) -> 
         return Ok(());
     };
     draft.world_mut().saw_head(NetworkHead::new(network, head));
-    let age_ms = now.since(TimestampMs::new(head.timestamp_s.saturating_mul(1_000)));
+    let age_ms = now.since(head.time());
     let blind_since = draft
         .world()
         .sight(network)
@@ -142,6 +149,13 @@ fn silent(world: &World, network: &str) -> Option<Vec<String>> {
     (world.rules() >= Rules::Two).then(|| sight.silent.clone())
 }
 
+/// Whether the block is from later than this ledger's clock.
+fn is_ahead(world: &World, network: &str, block: &Block, now: TimestampMs) -> bool {
+    let parameters = world.parameters();
+    let network = parameters.and_then(|(_, set)| set.network(network));
+    network.is_some_and(|network| block.is_ahead(network.chain_id, now))
+}
+
 fn limits(world: &World, network: &str) -> Option<(u64, u64)> {
     let (_, parameters) = world.parameters()?;
     let network = parameters.network(network)?;
@@ -156,8 +170,7 @@ fn blind_deadline(world: &World, network: &str) -> Option<TimestampMs> {
     }
     let head = sight.head.as_ref()?;
     let (_, blind_after_ms) = limits(world, network)?;
-    let head_at = TimestampMs::new(head.timestamp_s.saturating_mul(1_000));
-    Some(head_at.saturating_add_ms(blind_after_ms))
+    Some(head.time().saturating_add_ms(blind_after_ms))
 }
 
 /// Every interaction that declared one of the sweep's transactions, rivals in order of PAYMENT.

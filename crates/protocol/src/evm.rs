@@ -212,6 +212,12 @@ impl ChainId {
     pub const fn as_u64(self) -> u64 {
         self.0
     }
+
+    /// Whether people run chains of this number themselves and set their time: Anvil's and Hardhat's
+    /// (31337), and Ganache's (1337).
+    pub const fn is_own(self) -> bool {
+        matches!(self.0, 31_337 | 1_337)
+    }
 }
 
 impl fmt::Display for ChainId {

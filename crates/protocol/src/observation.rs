@@ -4,8 +4,9 @@
 //! Source: ledger-contract.md section 5, settlement-watcher.md sections 2 and 6.
 
 use crate::digest::Digest;
-use crate::evm::{BlockHash, EvmAddress, TxHash};
+use crate::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use crate::money::MicroUsdc;
+use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,6 +21,23 @@ pub struct Block {
     pub number: u64,
     /// The block's own timestamp, whole seconds since the Unix epoch.
     pub timestamp_s: u64,
+}
+
+/// How much later than the ledger's clock a block may be, in milliseconds. A clock that is further behind is
+/// wrong, and so is an endpoint that names such a block (ledger-contract.md section 5).
+pub const BLOCK_AHEAD_MS: u64 = 5_000;
+
+impl Block {
+    /// The block's own timestamp.
+    pub const fn time(&self) -> TimestampMs {
+        TimestampMs::new(self.timestamp_s.saturating_mul(1_000))
+    }
+
+    /// Whether the block is from later than `now`, beyond [`BLOCK_AHEAD_MS`], on a chain whose time nobody
+    /// sets.
+    pub const fn is_ahead(&self, chain: ChainId, now: TimestampMs) -> bool {
+        !chain.is_own() && self.time().since(now) > BLOCK_AHEAD_MS
+    }
 }
 
 /// The last known head of a network.
@@ -37,6 +55,11 @@ pub struct NetworkHead {
 }
 
 impl NetworkHead {
+    /// The block's own timestamp.
+    pub const fn time(&self) -> TimestampMs {
+        TimestampMs::new(self.timestamp_s.saturating_mul(1_000))
+    }
+
     /// `block` as the head of `network`.
     pub fn new(network: &str, block: Block) -> NetworkHead {
         NetworkHead {

@@ -1,8 +1,8 @@
 //! Heads and blocks in time: what a record says of the network must have been there when it was
 //! recorded (ledger-contract.md section 5).
 //!
-//! - A block is not from later than the record that names it, give or take what the clocks of agents
-//!   may differ by: with a clock that is further off nobody could talk to the ledger.
+//! - A block is not from later than the record that names it, but for [`BLOCK_AHEAD_MS`]: a ledger takes
+//!   no such block in. Nor is one that is refuted as older than an ACCEPT from later than that.
 //! - A fresh head ends blindness before anything else is concluded from it, so that a blind network
 //!   shows no fresh block; it became blind when its head was old, and sees when one is fresh.
 //! - Looks that stand on one head stand on the same blocks.
@@ -21,8 +21,8 @@ use x811_protocol::event::{
     SettlementEvent,
 };
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress};
-use x811_protocol::interaction::State;
-use x811_protocol::observation::{BlindCause, Block, NetworkHead};
+use x811_protocol::interaction::{Acceptance, State};
+use x811_protocol::observation::{BLOCK_AHEAD_MS, BlindCause, Block, NetworkHead};
 use x811_protocol::settlement::DeclaredStanding;
 use x811_protocol::time::TimestampMs;
 
@@ -34,20 +34,6 @@ use super::on_chain::shown;
 use super::remarks::Remarks;
 use crate::world::World;
 use x811_protocol::stream::{Stream, Subject};
-
-/// Chains that people run themselves: Anvil's and Hardhat's, and Ganache's.
-const OWN_CHAINS: [ChainId; 2] = [ChainId::new(31_337), ChainId::new(1_337)];
-
-/// True if whoever runs a chain of this id sets the time of its blocks.
-pub(crate) fn is_own_chain(chain: ChainId) -> bool {
-    OWN_CHAINS.contains(&chain)
-}
-
-/// True if `block` is from later than a record made at `at`, by more than clocks may differ.
-pub(crate) fn is_from_later(block: &Block, at: TimestampMs, tolerance_ms: u64) -> bool {
-    let block_at = TimestampMs::new(block.timestamp_s.saturating_mul(1_000));
-    block_at.since(at) > tolerance_ms
-}
 
 /// What a network's name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,7 +182,7 @@ fn time_for_depths(decided: &Decided<'_>, blocks: &[Mentioned], remarks: &mut Re
         let above = evidence.depth.saturating_sub(1);
         let head_at_s = block.timestamp_s.saturating_add(above);
         let head_at = TimestampMs::new(head_at_s.saturating_mul(1_000));
-        if head_at.since(decided.at) > clock_tolerance_ms(decided) {
+        if head_at.since(decided.at) > BLOCK_AHEAD_MS {
             let sentence = format!(
                 "{above} blocks are counted above block {}, and there was less than a second for each: \
                  a chain that hurried, or a depth that is not true",
@@ -205,11 +191,6 @@ fn time_for_depths(decided: &Decided<'_>, blocks: &[Mentioned], remarks: &mut Re
             remarks.add(decided.spot.position, sentence);
         }
     }
-}
-
-fn clock_tolerance_ms(decided: &Decided<'_>) -> u64 {
-    let parameters = decided.before.parameters();
-    parameters.map_or(0, |(_, parameters)| parameters.limits.clock_tolerance_ms)
 }
 
 /// Heights of the heads that depths were counted from.
@@ -304,7 +285,7 @@ fn blind_fresh_ms(decided: &Decided<'_>) -> Option<u64> {
 }
 
 pub(super) fn age_ms(at: TimestampMs, block: &Block) -> u64 {
-    at.since(TimestampMs::new(block.timestamp_s.saturating_mul(1_000)))
+    at.since(block.time())
 }
 
 impl Heads {
@@ -347,6 +328,7 @@ impl Heads {
             self.looked(decided, chain, looked, findings);
         }
         remark_on(decided, network, remarks);
+        older_than_accept(decided, network, chain, findings, remarks);
     }
 
     /// How often a height of the chain may have got another block, as far as the log tells: a
@@ -365,12 +347,11 @@ impl Heads {
         findings: &mut Findings,
         remarks: &mut Remarks,
     ) {
-        let tolerance_ms = clock_tolerance_ms(decided);
-        let block_at = TimestampMs::new(block.timestamp_s.saturating_mul(1_000));
-        if !is_from_later(block, decided.at, tolerance_ms) {
+        let block_at = block.time();
+        if block_at.since(decided.at) <= BLOCK_AHEAD_MS {
             return;
         }
-        if !is_own_chain(chain.id) {
+        if !chain.id.is_own() {
             let sentence = format!(
                 "block {} is of {}, and the record of {}: nobody could have seen it then",
                 block.number,
@@ -525,27 +506,50 @@ fn remark_on(decided: &Decided<'_>, network: &str, remarks: &mut Remarks) {
         );
         remarks.add(position, sentence);
     }
-    if let Event::Settlement(SettlementEvent::Refuted(refuted)) = decided.event
-        && refuted.cause == RefutedCause::OlderThanAccept
-        && let Some(head) = accept_head(decided, network)
-        && refuted.evidence.block.timestamp_s > head.timestamp_s
-    {
+}
+
+/// What is refuted as older than the ACCEPT was there when that was recorded.
+fn older_than_accept(
+    decided: &Decided<'_>,
+    network: &str,
+    chain: Chain,
+    findings: &mut Findings,
+    remarks: &mut Remarks,
+) {
+    let Event::Settlement(SettlementEvent::Refuted(refuted)) = decided.event else {
+        return;
+    };
+    let Some(acceptance) =
+        acceptance(decided).filter(|_| refuted.cause == RefutedCause::OlderThanAccept)
+    else {
+        return;
+    };
+    let block = &refuted.evidence.block;
+    let named = acceptance.heads.iter().find(|head| head.network == network);
+    if block.is_ahead(chain.id, acceptance.at) {
+        let sentence = format!(
+            "refuted as older than the ACCEPT, which was recorded at {}: block {} is of {}",
+            acceptance.at.to_rfc3339(),
+            block.number,
+            block.time().to_rfc3339()
+        );
+        findings.add(decided.spot, "evidence.block", Cause::Contradicts, sentence);
+    } else if let Some(head) = named.filter(|head| block.timestamp_s > head.timestamp_s) {
         let sentence = format!(
             "refuted as older than the ACCEPT, which names block {} as the head; but its block {} is \
              of a later time: that head was reorganised away, or it is not true",
-            head.number, refuted.evidence.block.number
+            head.number, block.number
         );
-        remarks.add(position, sentence);
+        remarks.add(decided.spot.position, sentence);
     }
 }
 
-fn accept_head(decided: &Decided<'_>, network: &str) -> Option<NetworkHead> {
+fn acceptance<'a>(decided: &Decided<'a>) -> Option<&'a Acceptance> {
     let Stream::Of(Subject::Interaction(id)) = decided.stream else {
         return None;
     };
     let State::Verified { deal, .. } = &decided.before.interaction(*id)?.state else {
         return None;
     };
-    let mut heads = deal.acceptance.heads.iter();
-    heads.find(|head| head.network == network).cloned()
+    Some(&deal.acceptance)
 }

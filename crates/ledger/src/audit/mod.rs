@@ -130,7 +130,6 @@ pub use finding::{Cause, Finding};
 pub use from_export::{ExportAudit, audit_export, audit_export_in_pages};
 pub use from_store::audit_store;
 pub use hashes::{HashAudit, HashReport, PAGE_RECORDS, Piece, hash_export, hash_store};
-pub(crate) use heads::{is_from_later, is_own_chain};
 pub use listing::{ListedInteraction, Listing, Period, Totals};
 pub use observed::{Heard, Observations};
 pub use on_chain::{ChainPlace, DeclaredTransaction, RecordedEvidence, RecordedSighting, Sighting};

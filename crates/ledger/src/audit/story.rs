@@ -12,6 +12,7 @@
 //! |---|---|
 //! | a height | the hash of its block |
 //! | an interaction's transaction | which transfers fit, whatever their ordinals, where all are quoted |
+//! | a transaction that is final | its block, whoever's interaction it is in |
 //!
 //! What `seen` says of transfers rests on as many endpoints as must agree (settlement-watcher.md rule
 //! 26). Where the parameters ask for two or more, two stories are *broken*: no endpoint alone can have
@@ -21,13 +22,15 @@
 //!
 //! A reorganisation moves a transaction to another block, of another hash: there all may be
 //! otherwise, and a height has another block. Not all reorganisations leave a record, so that what the
-//! second table says otherwise is a remark (decision 0182). What is quoted is a part, so that nothing
-//! follows from what is not.
+//! second table says otherwise is a remark (decision 0182), but for the last line: whoever watches a
+//! transaction is told of its block by the same look. An interaction that kept it in one block while
+//! another had it final in another, and then had it final itself, was told something else. What is
+//! quoted is a part, so that nothing follows from what is not.
 //!
 //! What else must fit is *when*: a block is not younger than the record that names it, a blind
 //! network shows no fresh block, and a look stands on one branch: `heads`.
 //!
-//! Memory: 45 bytes for each such word, which are some seven for an interaction that was paid: 320
+//! Memory: 45 bytes for each such word, which are some nine for an interaction that was paid: 410
 //! bytes. They are kept by the first half of a SHA-256; two that share it take 2^64 attempts to
 //! find, and would be a false alarm for whoever made them, or a lie missed. What only makes a remark is
 //! compared by eight bytes.
@@ -37,11 +40,12 @@ use x811_protocol::event::{Event, Evidence, RefutedCause, SettlementEvent};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::observation::{Block, Transfer};
+use x811_protocol::settlement::{Aftermath, DeclaredStanding, Phase};
 
 use super::evidence::are_all_quoted;
 use super::finding::{Cause, Findings, Spot};
 use super::heads::{Chain, Heads, Mentioned};
-use super::numbered::{Entered, Keyed, Numbered};
+use super::numbered::{Entered, Keyed, Number, Numbered};
 use super::outcome::{Gap, Undecided};
 use super::remarks::Remarks;
 use crate::world::World;
@@ -76,6 +80,10 @@ enum Weight {
     Contestable,
     /// A reorganisation may be between the two; how a remark goes on.
     Movable(&'static str),
+    /// It holds until something else is said.
+    Latest,
+    /// It cannot be otherwise while what is about this holds.
+    Kept(Half),
 }
 
 impl Keyed for Word {
@@ -115,7 +123,17 @@ impl Stories {
             if is_new {
                 continue;
             }
+            if let Weight::Kept(until_moved) = telling.weight {
+                self.keep(number, until_moved, spot, telling, findings);
+                continue;
+            }
             let word = &mut self.words[number];
+            if telling.weight == Weight::Latest {
+                if word.said != telling.said {
+                    (word.said, word.position) = (telling.said, spot.position);
+                }
+                continue;
+            }
             if let Weight::Movable(how) = telling.weight {
                 if another(&word.said, &telling.said) {
                     let sentence = format!(
@@ -150,6 +168,28 @@ impl Stories {
             );
             findings.add(spot, telling.field, Cause::Contradicts, sentence);
         }
+    }
+
+    /// Names what is said otherwise, if what is about `until_moved` was said before the other word.
+    fn keep(
+        &mut self,
+        number: Number,
+        until_moved: Half,
+        spot: &Spot,
+        telling: Telling,
+        findings: &mut Findings,
+    ) {
+        let since = self.words.get(&until_moved).map(|word| word.position);
+        let word = &mut self.words[number];
+        if word.said != telling.said && since.is_some_and(|since| since < word.position) {
+            let sentence = format!(
+                "{}; by the record at position {} it was final in another block, and this one was kept \
+                 all along",
+                telling.sentence, word.position
+            );
+            findings.add(spot, telling.field, Cause::Contradicts, sentence);
+        }
+        (word.said, word.position) = (telling.said, spot.position);
     }
 
     /// That a payment was seen otherwise than others saw it.
@@ -198,10 +238,25 @@ pub(super) fn told(
         tellings.extend(seen.into_iter().map(|telling| Telling {
             weight: match telling.weight {
                 Weight::Sure if is_contestable => Weight::Contestable,
-                weight @ (Weight::Sure | Weight::Contestable | Weight::Movable(_)) => weight,
+                weight @ (Weight::Sure
+                | Weight::Contestable
+                | Weight::Movable(_)
+                | Weight::Latest
+                | Weight::Kept(_)) => weight,
             },
             ..telling
         }));
+        tellings.push(teller.lies_in(tx, block.hash.as_bytes()));
+    } else if let Event::Settlement(SettlementEvent::Unseen(unseen)) = event {
+        tellings.push(teller.lies_in(unseen.tx_hash, b"unseen"));
+    } else if let Event::Settlement(SettlementEvent::Reversed(reversed)) = event {
+        tellings.push(teller.lies_in(reversed.tx_hash, b"reversed"));
+    } else if let Event::Settlement(SettlementEvent::Returned(returned)) = event {
+        tellings.push(teller.lies_in(returned.tx_hash, b"returned"));
+    } else if let Event::Settlement(SettlementEvent::Final(reached)) = event
+        && let Phase::Over(aftermath) = payment.phase
+    {
+        tellings.extend(teller.finals(aftermath, reached.head.number));
     } else if let Event::Settlement(SettlementEvent::Refuted(refuted)) = event {
         // Which transfers fit an authorization is all that this cause is about.
         let fitting = refuted.cause != RefutedCause::Unauthorized;
@@ -299,7 +354,49 @@ impl Teller {
         }];
         let field = format!("{field}.transfers");
         tellings.extend(self.transfers(&field, tx, block, &evidence.transfers, fitting));
+        tellings.push(self.lies_in(tx, block.hash.as_bytes()));
         tellings
+    }
+
+    /// Where the transaction lies, for this interaction.
+    fn lies_in(&self, tx: TxHash, said: &[u8]) -> Telling {
+        Telling {
+            field: String::new(),
+            about: self.whereabouts(tx),
+            said: half(&[said]),
+            sentence: "",
+            weight: Weight::Latest,
+        }
+    }
+
+    fn whereabouts(&self, tx: TxHash) -> Half {
+        let interaction = self.interaction.request_id().uuid().into_bytes();
+        half(&[b"w", &self.chain.bytes(), tx.as_bytes(), &interaction])
+    }
+
+    /// The blocks of the transactions that are final at that height.
+    fn finals(&self, aftermath: &Aftermath, height: u64) -> Vec<Telling> {
+        let bound = aftermath
+            .declared
+            .iter()
+            .filter(|it| aftermath.is_bound(it.tx_hash));
+        let each = bound.filter_map(|declared| {
+            let DeclaredStanding::Seen(block) = declared.standing else {
+                return None;
+            };
+            if block.number > height {
+                return None;
+            }
+            let tx = declared.tx_hash;
+            Some(Telling {
+                field: "event".to_owned(),
+                about: half(&[b"k", &self.chain.bytes(), tx.as_bytes()]),
+                said: half(&[block.hash.as_bytes()]),
+                sentence: "a transaction is final in one block",
+                weight: Weight::Kept(self.whereabouts(tx)),
+            })
+        });
+        each.collect()
     }
 
     fn transfers(

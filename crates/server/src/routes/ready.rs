@@ -101,6 +101,11 @@ fn all_attention<C: Clock>(
     let mut attention = attention(&app.blindness, world, app.ledger.now());
     attention.extend(damage(log_check));
     attention.extend(disagreement(watching));
+    attention.extend(slow_clock(
+        watching,
+        &app.parameters.networks,
+        app.ledger.now(),
+    ));
     if *app.ledger.rows_failing().borrow() {
         let sentence = "the rows for readers cannot be written, so reads show what was: look at the \
                         ledger's log, and at the room on its disk";
@@ -179,6 +184,20 @@ fn disagreement(watching: &NetworkHealth) -> Vec<String> {
     attention
 }
 
+/// That endpoints name heads from later than this machine's clock, which the ledger does not take in.
+fn slow_clock(watching: &NetworkHealth, networks: &[Network], now: TimestampMs) -> Option<String> {
+    let network = networks.iter().find(|it| it.name == watching.network)?;
+    let heads = watching.endpoints.iter().filter_map(|it| it.head);
+    let ahead = heads.filter(|head| head.is_ahead(network.chain_id, now));
+    let ahead_ms = ahead.map(|head| head.time().since(now)).max()?;
+    Some(format!(
+        "the head of network {} is {} s younger than this machine's clock: set the clock, or exchange the \
+         RPC endpoint that names it; payments wait",
+        network.name,
+        ahead_ms.div_ceil(1_000)
+    ))
+}
+
 /// What the check of the log has found.
 fn damage(check: &LogCheck) -> Option<String> {
     let Finding { part, sentence } = check.found.as_ref()?;
@@ -247,8 +266,7 @@ pub(crate) fn sight_word(
     now: TimestampMs,
 ) -> (&'static str, Option<u64>) {
     let head = sight.and_then(|sight| sight.head.as_ref());
-    let head_age_ms =
-        head.map(|head| now.since(TimestampMs::new(head.timestamp_s.saturating_mul(1_000))));
+    let head_age_ms = head.map(|head| now.since(head.time()));
     let word = match (sight.and_then(|sight| sight.blind_since), head_age_ms) {
         (Some(_), _) => "blind",
         (None, None) => "unknown",
@@ -262,8 +280,8 @@ pub(crate) fn sight_word(
 mod tests {
     use super::*;
     use crate::config::{NetworkConfig, RpcUrl, ServerConfig};
-    use x811_protocol::evm::BlockHash;
-    use x811_protocol::observation::NetworkHead;
+    use x811_protocol::evm::{BlockHash, EvmAddress};
+    use x811_protocol::observation::{Block, NetworkHead};
 
     #[test]
     fn readiness_names_every_fault() {
@@ -280,6 +298,49 @@ mod tests {
                 rows_stuck,
             };
             assert_eq!(faults(&readiness).len(), faulty);
+        }
+    }
+
+    #[test]
+    fn lc_5_a_head_from_later_than_the_clock_is_told() {
+        let url = || RpcUrl::new("http://127.0.0.1:1");
+        let now = TimestampMs::new(100_400);
+        for (network, timestamp_s, told) in [
+            (NetworkConfig::base(url()), 100, None),
+            (NetworkConfig::base(url()), 105, None),
+            (NetworkConfig::base(url()), 106, Some("is 6 s younger")),
+            (NetworkConfig::base(url()), 400, Some("is 300 s younger")),
+            (
+                NetworkConfig::local(url(), EvmAddress::from_bytes([7; 20])),
+                400,
+                None,
+            ),
+        ] {
+            let networks = ServerConfig::new("data", network).parameters().networks;
+            let head = Block {
+                hash: BlockHash::from_bytes([1; 32]),
+                number: 7,
+                timestamp_s,
+            };
+            let watching = NetworkHealth {
+                network: networks[0].name.clone(),
+                endpoints: vec![EndpointHealth {
+                    label: "rpc".to_owned(),
+                    state: EndpointState::Good,
+                    leads: true,
+                    head: Some(head),
+                    last_error: None,
+                    calls: 1,
+                    failures: 0,
+                    disagreements: 0,
+                }],
+                ..NetworkHealth::default()
+            };
+            let sentence = slow_clock(&watching, &networks, now);
+            assert_eq!(sentence.is_some(), told.is_some(), "{timestamp_s}");
+            if let (Some(sentence), Some(told)) = (sentence, told) {
+                assert!(sentence.contains(told), "{sentence}");
+            }
         }
     }
 

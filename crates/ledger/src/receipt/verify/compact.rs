@@ -88,7 +88,7 @@ fn check(
     surplus(&confirmed, &transfers)?;
     numbered(&record, &confirmed)?;
     places::of_confirmation(&record, &confirmed)?;
-    times::of_blocks(&confirmed, recorded_at_ms, None, steps)?;
+    times::of_blocks(&confirmed, recorded_at_ms, steps)?;
     steps.asserted("transfers", sentence(&transfers));
     elsewhere(&transfers, steps);
     let paid = PaidPayment::new(interaction, &record, &confirmed, transfers);

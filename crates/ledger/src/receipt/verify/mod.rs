@@ -141,12 +141,7 @@ fn check(
     places::check(receipt, &record, &confirmed, &checkpoint)?;
     numbered(&record, &confirmed)?;
     times::of_messages(grounds, steps)?;
-    times::of_blocks(
-        &confirmed,
-        recorded_at_ms,
-        Some(&grounds.parameters.1),
-        steps,
-    )?;
+    times::of_blocks(&confirmed, recorded_at_ms, steps)?;
     let paid = PaidPayment::new(receipt.interaction, &record, &confirmed, transfers)
         .by(opened.did)
         .under_checkpoint(checkpoint.size)

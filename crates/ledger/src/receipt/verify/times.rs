@@ -2,19 +2,18 @@
 
 use super::transfers::Grounds;
 use super::{Broken, Steps, broken};
-use crate::audit::{is_from_later, is_own_chain};
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::Confirmed;
 use x811_protocol::evm::ChainId;
-use x811_protocol::observation::Block;
+use x811_protocol::observation::{BLOCK_AHEAD_MS, Block};
 use x811_protocol::parameters::{Limits, Parameters};
 use x811_protocol::time::TimestampMs;
 
-/// How far the clocks of agents and networks may be from the ledger's. Later parameters may allow more
+/// How far the clocks of agents may be from the ledger's. Later parameters may allow more
 /// than those in a receipt, up to the most that any ledger can be configured to allow.
-pub(super) fn tolerance_ms(parameters: Option<&Parameters>) -> u64 {
+fn tolerance_ms(parameters: &Parameters) -> u64 {
     let most = Limits::DEFAULT.clock_tolerance_ms;
-    parameters.map_or(most, |it| it.limits.clock_tolerance_ms.max(most))
+    parameters.limits.clock_tolerance_ms.max(most)
 }
 
 /// Holds the times of messages and heads to their records.
@@ -24,7 +23,7 @@ pub(super) fn tolerance_ms(parameters: Option<&Parameters>) -> u64 {
 /// record.
 pub(super) fn of_messages(grounds: Grounds<'_>, steps: &mut Steps) -> Result<(), Broken> {
     let parameters = &grounds.parameters.1;
-    let most = tolerance_ms(Some(parameters));
+    let most = tolerance_ms(parameters);
     for (header, at) in grounds.messages.recorded() {
         of_message(header, at, most)?;
     }
@@ -39,7 +38,7 @@ pub(super) fn of_messages(grounds: Grounds<'_>, steps: &mut Steps) -> Result<(),
         let chain = network.map(|network| network.chain_id);
         // A network that these parameters do not name is one of later parameters, and pays nothing here.
         if let Some(chain) = chain {
-            not_from_later(block, chain, at, most, steps)?;
+            not_from_later(block, chain, at, steps)?;
         }
     }
     Ok(())
@@ -74,15 +73,13 @@ pub(super) fn of_message(
 pub(super) fn of_blocks(
     confirmed: &Confirmed,
     at: TimestampMs,
-    parameters: Option<&Parameters>,
     steps: &mut Steps,
 ) -> Result<(), Broken> {
     let Some(chain) = confirmed.claims.first().map(|claim| claim.chain_id) else {
         return Ok(());
     };
-    let most = tolerance_ms(parameters);
     for evidence in &confirmed.evidence {
-        not_from_later(evidence.block, chain, at, most, steps)?;
+        not_from_later(evidence.block, chain, at, steps)?;
     }
     Ok(())
 }
@@ -91,20 +88,18 @@ fn not_from_later(
     block: Block,
     chain: ChainId,
     at: TimestampMs,
-    most: u64,
     steps: &mut Steps,
 ) -> Result<(), Broken> {
-    if !is_from_later(&block, at, most) {
+    if block.time().since(at) <= BLOCK_AHEAD_MS {
         return Ok(());
     }
-    let block_at = TimestampMs::new(block.timestamp_s.saturating_mul(1_000));
     let sentence = format!(
         "block {} of chain {chain} is of {}, and its record of {}",
         block.number,
-        block_at.to_rfc3339(),
+        block.time().to_rfc3339(),
         at.to_rfc3339()
     );
-    if !is_own_chain(chain) {
+    if !chain.is_own() {
         let sentence = format!("{sentence}: nobody could have seen it then");
         return Err(broken("transfers", sentence));
     }

@@ -2,7 +2,7 @@
 //! network, and blindness that was none (ledger-contract.md sections 5 and 9).
 
 use serde_json::json;
-use x811_ledger::audit::Cause;
+use x811_ledger::audit::{Cause, Report};
 use x811_protocol::evm::ChainId;
 use x811_protocol::observation::{BlindCause, Observation};
 
@@ -14,8 +14,8 @@ use super::scene::{Parts, audit, exported, found, honest, pay, settled_and_dispu
 
 const DIFFERS: Cause = Cause::ReDecisionDiffers;
 
-/// Beyond what the clocks of agents may differ by.
-const LATER_S: u64 = 400;
+/// The least number of seconds that no block may be from later than its record.
+const LATER_S: u64 = 6;
 
 async fn settled() -> Vec<u8> {
     exported(&settled_and_disputed().await).await
@@ -46,13 +46,36 @@ fn second_of(bytes: &[u8], at: usize) -> u64 {
     Parts::of(bytes).records[at].draft.recorded_at_ms / 1_000
 }
 
-/// A ledger on a chain of that id, with a payment whose head runs ahead.
-async fn running_ahead(chain_id: u64) -> Vec<u8> {
+/// A ledger on a chain of that id that was shown a head so many blocks, of two seconds each, ahead of its clock
+/// before somebody accepted; and the head of its clock.
+async fn running_ahead(chain_id: u64, blocks: u64) -> (Ledgerbox, u64) {
     let ledgerbox = Ledgerbox::but(|it| it.networks[0].chain_id = ChainId::new(chain_id)).await;
+    ledgerbox.sweep().await;
     let head = Base::head_number(ledgerbox.now());
-    ledgerbox.sweep_at(head + LATER_S / 2 + 1).await;
+    ledgerbox.sweep_at(head + blocks).await;
     Deal::opened(&ledgerbox, Until::Accepted).await;
-    exported(&ledgerbox).await
+    (ledgerbox, head)
+}
+
+/// A payment in the block of the head that the ACCEPT names, refuted as older; both blocks are then said to be
+/// so many seconds from after the ACCEPT's record.
+async fn refuted_by_a_head_from(head_s: u64, block_s: u64) -> Report {
+    let mut ledgerbox = impatient().await;
+    ledgerbox.sweep().await;
+    let deal = Deal::opened(&ledgerbox, Until::Verified).await;
+    let (head, payer) = (Base::head_number(ledgerbox.now()), deal.account.address);
+    ledgerbox.base.mine(tx(1), head, payer, &[TOTAL_MICRO_USDC]);
+    ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
+    ledgerbox.watch_ms(40_000).await;
+    let mut parts = Parts::of(&exported(&ledgerbox).await);
+    let accept = parts.find_message("x811/accept");
+    let refuted = parts.find_event("refuted");
+    let accepted_s = parts.records[accept].draft.recorded_at_ms.div_ceil(1_000);
+    let head = json!(accepted_s + head_s);
+    *parts.records[accept].member("/derived/heads/0/timestamp_s") = head;
+    let block = json!(accepted_s + block_s);
+    *parts.records[refuted].member("/evidence/block/timestamp_s") = block;
+    audit(&resealed(parts))
 }
 
 #[tokio::test]
@@ -92,17 +115,82 @@ async fn lc_9_a_seen_block_from_later_is_found_where_all_agrees() {
 
 #[tokio::test]
 async fn lc_9_an_accepts_head_from_later_is_found() {
-    let bytes = running_ahead(8_453).await;
-    let accept = Parts::of(&bytes).find_message("x811/accept") as u64;
-    let expected = [(accept, "derived.heads[0]", Cause::Contradicts)];
-    assert_eq!(found(&audit(&bytes)), expected);
+    let (ledgerbox, _) = running_ahead(8_453, 0).await;
+    let bytes = exported(&ledgerbox).await;
+    let mut parts = Parts::of(&bytes);
+    let at = parts.find_message("x811/accept");
+    let later = second_of(&bytes, at) + LATER_S;
+    for (time_s, expected) in [
+        (later - 1, None),
+        (
+            later,
+            Some((at as u64, "derived.heads[0]", Cause::Contradicts)),
+        ),
+        (
+            later + 2,
+            Some((at as u64, "derived.heads[0]", Cause::Contradicts)),
+        ),
+        (
+            later + 290,
+            Some((at as u64, "derived.heads[0]", Cause::Contradicts)),
+        ),
+    ] {
+        *parts.records[at].member("/derived/heads/0/timestamp_s") = json!(time_s);
+        let report = audit(&resealed(Parts::of(&parts.joined())));
+        assert_eq!(found(&report).into_iter().next(), expected, "{time_s}");
+    }
+}
+
+/// Whoever says that the ACCEPT's head was younger calls a good payment older than the ACCEPT.
+#[tokio::test]
+async fn lc_9_a_refuted_block_from_later_than_the_accepts_record_is_found() {
+    for (head_s, block_s) in [(0, LATER_S), (5, LATER_S), (0, 8), (5, 30), (3, 38)] {
+        let report = refuted_by_a_head_from(head_s, block_s).await;
+        let is_named = |(_, field, cause): &(u64, &str, Cause)| {
+            (*field, *cause) == ("evidence.block", Cause::Contradicts)
+        };
+        assert!(found(&report).iter().any(is_named), "{head_s} {block_s}");
+    }
+}
+
+/// A ledger whose clock is behind sees nothing: no ACCEPT names what is from later, and nothing is refuted by it.
+#[tokio::test]
+async fn lc_5_a_head_from_later_than_the_clock_is_not_taken_in() {
+    for (blocks, is_taken) in [(1, true), (2, true), (3, false), (5, false), (150, false)] {
+        let (ledgerbox, head) = running_ahead(8_453, blocks).await;
+        let bytes = exported(&ledgerbox).await;
+        let mut parts = Parts::of(&bytes);
+        let accept = parts.find_message("x811/accept");
+        let named = parts.records[accept]
+            .member("/derived/heads/0/number")
+            .clone();
+        let expected = if is_taken { head + blocks } else { head };
+        assert_eq!(named, json!(expected), "{blocks}");
+        assert_eq!(found(&audit(&bytes)), [], "{blocks}");
+    }
+}
+
+#[tokio::test]
+async fn lc_5_a_network_whose_heads_are_all_from_later_becomes_blind_and_sees_again() {
+    let (ledgerbox, _) = running_ahead(8_453, 20).await;
+    for _ in 0..40 {
+        ledgerbox.advance_ms(1_000).await;
+        ledgerbox
+            .sweep_at(Base::head_number(ledgerbox.now()) + 20)
+            .await;
+    }
+    ledgerbox.sweep().await;
+    let bytes = exported(&ledgerbox).await;
+    let parts = Parts::of(&bytes);
+    assert!(parts.find_event("network_blind") < parts.find_event("network_sighted"));
+    assert_eq!(found(&audit(&bytes)), []);
 }
 
 /// Whoever runs Anvil sets its time: such a log is not called broken for that.
 #[tokio::test]
 async fn lc_9_on_a_chain_of_ones_own_a_block_from_later_is_a_remark() {
-    let bytes = running_ahead(31_337).await;
-    let report = audit(&bytes);
+    let (ledgerbox, _) = running_ahead(31_337, 201).await;
+    let report = audit(&exported(&ledgerbox).await);
     assert_eq!(found(&report), []);
     let said = remarks(&report);
     assert!(
@@ -200,7 +288,7 @@ async fn lc_9_blindness_by_a_stale_head_that_is_not_named_is_found() {
 async fn lc_9_a_depth_above_the_heads_that_follow_is_a_remark() {
     let bytes = settled().await;
     let at = Parts::of(&bytes).find_event("confirmed");
-    let report = with(&bytes, at, &[("/evidence/0/depth", json!(250))]);
+    let report = with(&bytes, at, &[("/evidence/0/depth", json!(6))]);
     assert_eq!(found(&report), []);
     let said = remarks(&report);
     assert!(
@@ -215,7 +303,7 @@ async fn lc_9_a_depth_above_the_heads_that_follow_is_a_remark() {
 async fn lc_9_a_depth_that_no_time_was_for_is_a_remark() {
     let bytes = settled().await;
     let at = Parts::of(&bytes).find_event("confirmed");
-    let report = with(&bytes, at, &[("/evidence/0/depth", json!(LATER_S))]);
+    let report = with(&bytes, at, &[("/evidence/0/depth", json!(400))]);
     assert_eq!(found(&report), []);
     let said = remarks(&report);
     let is_named = |sentence: &&&str| sentence.contains("less than a second for each");

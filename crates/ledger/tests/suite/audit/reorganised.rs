@@ -2,12 +2,13 @@
 //! transaction moves. No verdict rests on it; the report names it (decision 0182).
 
 use serde_json::{Value, json};
+use x811_ledger::audit::Cause;
 
 use super::base::{Base, tx};
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use super::ledgerbox::{Ledgerbox, impatient};
 use super::party::Account;
-use super::resealing::{remarks, resealed};
+use super::resealing::{nth, remarks, resealed};
 use super::scene::{Parts, audit, exported, found, pay};
 
 const ONE_BLOCK: &str = "a height has one block";
@@ -130,4 +131,102 @@ async fn lc_5_a_transaction_that_moves_something_else_in_another_block_is_a_rema
     assert_eq!(found(&forged), []);
     let said = remarks(&forged);
     assert!(said.len() == 1 && said[0].starts_with(THE_SAME), "{said:?}");
+}
+
+/// Interactions of the same two that one transaction pays, each by a transfer of its own, all of them final.
+async fn paid_by_one_transaction(count: usize) -> Vec<u8> {
+    let mut ledgerbox = impatient().await;
+    let first = Deal::opened(&ledgerbox, Until::Verified).await;
+    let mut deals = vec![first];
+    while deals.len() < count {
+        let account = Account::new(0x46);
+        let mut deal = Deal::between(&ledgerbox, &deals[0].initiator, &deals[0].provider, account);
+        deal.go(&ledgerbox, Until::Verified).await;
+        deals.push(deal);
+    }
+    let block = deals[0].mine(&mut ledgerbox, 1, &vec![TOTAL_MICRO_USDC; count]);
+    for deal in &deals {
+        ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
+    }
+    ledgerbox.watch_ms(8_000).await;
+    ledgerbox.base.finalized = Some(block + 1);
+    ledgerbox.sweep().await;
+    exported(&ledgerbox).await
+}
+
+/// Where the records say that the transaction lies for one of the interactions that it paid.
+fn blocks_of_payment(parts: &mut Parts, payment: usize) -> Vec<&mut Value> {
+    let confirmed = nth(parts, "confirmed", payment);
+    let stream = parts.records[confirmed].draft.stream.clone();
+    let of_it = parts
+        .records
+        .iter_mut()
+        .filter(|kept| kept.draft.stream == stream);
+    let blocks = of_it.filter_map(|kept| {
+        let pointer = match kept.draft.event["type"].as_str().unwrap() {
+            "seen" => "/block",
+            "confirmed" => "/evidence/0/block",
+            _ => return None,
+        };
+        kept.draft.event.pointer_mut(pointer)
+    });
+    blocks.collect()
+}
+
+/// Two were paid by one transfer: for the other one the transaction is said to lie elsewhere, where it has that
+/// transfer as well.
+#[tokio::test]
+async fn lc_5_one_transaction_that_is_final_in_two_blocks_is_found() {
+    for (count, moved, blocks_up) in [
+        (2, 0, 0),
+        (2, 1, 0),
+        (2, 0, 1),
+        (2, 1, 1),
+        (3, 1, 0),
+        (3, 2, 1),
+    ] {
+        let bytes = paid_by_one_transaction(count).await;
+        let honest = audit(&bytes);
+        assert_eq!((found(&honest), remarks(&honest)), (vec![], vec![]));
+        let mut parts = Parts::of(&bytes);
+        for block in blocks_of_payment(&mut parts, moved) {
+            let number = block["number"].as_u64().unwrap() + blocks_up;
+            *block = match blocks_up {
+                0 => {
+                    block["hash"] = json!(format!("0x{}", "ab".repeat(32)));
+                    block.clone()
+                }
+                _ => json!(Base::block(number)),
+            };
+        }
+        let forged = audit(&resealed(parts));
+        let is_named = |(_, field, cause): &(u64, &str, Cause)| {
+            (*field, *cause) == ("event", Cause::Contradicts)
+        };
+        assert!(
+            found(&forged).iter().any(is_named),
+            "{count} {moved} {blocks_up}"
+        );
+    }
+}
+
+/// The one was final before a reorganisation took the transaction elsewhere, where the other saw it.
+#[tokio::test]
+async fn lc_5_one_transaction_that_moved_between_two_ends_is_no_finding() {
+    let mut ledgerbox = impatient().await;
+    let [first, second] = two_verified(&ledgerbox).await;
+    for deal in [first, second] {
+        ledgerbox.base.reorganise_away(tx(1));
+        let block = deal.mine(&mut ledgerbox, 1, &[TOTAL_MICRO_USDC; 2]);
+        ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
+        ledgerbox.watch_ms(4_000).await;
+        ledgerbox.base.finalized = Some(block);
+        ledgerbox.sweep().await;
+    }
+    let bytes = exported(&ledgerbox).await;
+    let mut parts = Parts::of(&bytes);
+    nth(&parts, "final", 1);
+    let [first, second] = [0, 1].map(|payment| blocks_of_payment(&mut parts, payment)[0].clone());
+    assert_ne!(first, second);
+    assert_eq!(found(&audit(&bytes)), []);
 }
