@@ -6,7 +6,8 @@ use crate::log::covered;
 use crate::world::{Deal, World};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use x811_eventlog::{Checkpoint, Frontier, Record};
+use std::convert::Infallible;
+use x811_eventlog::{Checkpoint, Frontier, Hash, Multiproof, Node, Record};
 use x811_ledger::export::{LastRecord, StreamEnd};
 use x811_ledger::keys_statement::{KeysStatement, Rotation};
 use x811_ledger::receipt::{ClaimVerdict, Leaf, Receipt, verify};
@@ -47,7 +48,8 @@ fn issuer() -> SecretKey {
     SecretKey::from_seed([2; 32])
 }
 
-/// The receipt as a ledger with keys of its own would write it, in a log of its own.
+/// The receipt as a ledger with keys of its own would write it, in a log of its own that has its records
+/// where they were.
 fn forged(mut receipt: Receipt, change: impl FnOnce(&mut Receipt, &mut Value)) -> Receipt {
     let (signer, issuer) = (SecretKey::from_seed([1; 32]), issuer());
     let keys = &mut receipt.ledger.event["keys"];
@@ -57,29 +59,24 @@ fn forged(mut receipt: Receipt, change: impl FnOnce(&mut Receipt, &mut Value)) -
     change(&mut receipt, &mut confirmation);
     receipt.confirmed.event = confirmation;
     let opened = receipt.ledger.record().unwrap();
-    let parameters = again(&mut receipt.parameters, &opened, "ledger");
+    let parameters = right_behind(&opened, &mut receipt.parameters);
     let stream = format!("interaction:{}", receipt.interaction);
     let mut records = vec![opened, parameters];
     for rotation in &mut receipt.rotations {
-        let rotation = again(rotation, records.last().unwrap(), "ledger");
-        records.push(rotation);
+        records.push(right_behind(records.last().unwrap(), rotation));
     }
-    let last = records.last().unwrap();
-    records.push(again(&mut receipt.confirmed, last, &stream));
-    let mut tree = Frontier::new();
-    for record in &records {
-        tree.push(record.hash());
-    }
+    let confirmed = receipt.confirmed.record(stream.clone()).unwrap();
+    records.push(confirmed.clone());
+    let leaves = leaves_with(&records);
     let checkpoint = Checkpoint {
         origin: receipt.ledger.event["origin"].as_str().unwrap().to_owned(),
-        size: records.len() as u64,
-        root: tree.root(),
+        size: leaves.len() as u64,
+        root: root_of(&leaves),
     };
     let sign = |message: &[u8]| *signer.sign(message).as_bytes();
     receipt.checkpoint = checkpoint.sign(*signer.public().as_bytes(), sign).unwrap();
-    receipt.hashes = Vec::new();
+    receipt.hashes = proof_of(&records, &leaves).hashes;
     receipt.keys = Some(statement(&receipt, &checkpoint).sign(&signer));
-    let confirmed = receipt.confirmed.record(stream.clone()).unwrap();
     let end = StreamEnd {
         stream,
         last: Some(LastRecord {
@@ -124,11 +121,40 @@ fn statement(receipt: &Receipt, checkpoint: &Checkpoint) -> KeysStatement {
     statement
 }
 
-/// The same event right behind `before`.
-fn again(leaf: &mut Leaf, before: &Record, stream: &str) -> Record {
+/// The same event of the ledger right behind `before`.
+fn right_behind(before: &Record, leaf: &mut Leaf) -> Record {
     leaf.place.position = before.position() + 1;
+    leaf.place.stream_seq = before.stream_seq() + 1;
     leaf.place.prev = before.hash();
-    leaf.record(stream.to_owned()).unwrap()
+    leaf.record("ledger".to_owned()).unwrap()
+}
+
+/// A log that ends with the last of these records and has something else wherever none of them is.
+fn leaves_with(records: &[Record]) -> Vec<Hash> {
+    let size = records.last().unwrap().position() + 1;
+    let mut leaves = vec![records[0].hash(); usize::try_from(size).unwrap()];
+    for record in records {
+        leaves[usize::try_from(record.position()).unwrap()] = record.hash();
+    }
+    leaves
+}
+
+fn root_of(leaves: &[Hash]) -> Hash {
+    let mut tree = Frontier::new();
+    for leaf in leaves {
+        tree.push(*leaf);
+    }
+    tree.root()
+}
+
+fn proof_of(records: &[Record], leaves: &[Hash]) -> Multiproof {
+    let positions: Vec<u64> = records.iter().map(Record::position).collect();
+    let node = |node: Node| {
+        let from = usize::try_from(node.index() << node.level()).unwrap();
+        Ok::<_, Infallible>(root_of(&leaves[from..from + (1 << node.level())]))
+    };
+    let Ok(proof) = Multiproof::build(&positions, leaves.len() as u64, node);
+    proof.unwrap()
 }
 
 /// The first receipt with the other's message at that place of `envelopes`.

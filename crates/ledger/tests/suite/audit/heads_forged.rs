@@ -120,23 +120,15 @@ async fn lc_9_an_accepts_head_from_later_is_found() {
     let mut parts = Parts::of(&bytes);
     let at = parts.find_message("x811/accept");
     let later = second_of(&bytes, at) + LATER_S;
+    let named = (at as u64, "derived.heads[0]", Cause::Contradicts);
     for (time_s, expected) in [
         (later - 1, None),
-        (
-            later,
-            Some((at as u64, "derived.heads[0]", Cause::Contradicts)),
-        ),
-        (
-            later + 2,
-            Some((at as u64, "derived.heads[0]", Cause::Contradicts)),
-        ),
-        (
-            later + 290,
-            Some((at as u64, "derived.heads[0]", Cause::Contradicts)),
-        ),
+        (later, Some(named)),
+        (later + 2, Some(named)),
+        (later + 290, Some(named)),
     ] {
         *parts.records[at].member("/derived/heads/0/timestamp_s") = json!(time_s);
-        let report = audit(&resealed(Parts::of(&parts.joined())));
+        let report = audit(&resealed(parts.clone()));
         assert_eq!(found(&report).into_iter().next(), expected, "{time_s}");
     }
 }
