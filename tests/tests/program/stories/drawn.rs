@@ -37,6 +37,10 @@ echo "{{\"decision\": \"reject\", \"rationale\": \"first the other\", \"blocked_
 
     let data = council.stage.data_dir();
     let data = data.to_str().unwrap();
+    let file = council.stage.folder.path().join("whole.x811");
+    let named = file.to_str().unwrap();
+    // It waits for the checkpoint over the draw; what is behind the last one is not audited.
+    let _ = run(&["--json", "export", data, "--output", named]).ok();
     let rpc_url = council.stage.anvil.rpc_url();
     let report = run(&["--json", "audit", data, "--rpc", &rpc_url])
         .unverified()
@@ -46,9 +50,6 @@ echo "{{\"decision\": \"reject\", \"rationale\": \"first the other\", \"blocked_
     let counts = (&observed["proven"], &observed["broken"]);
     assert_eq!(counts, (&json!(1), &json!(0)), "the draw: {report}");
 
-    let file = council.stage.folder.path().join("whole.x811");
-    let named = file.to_str().unwrap();
-    let _ = run(&["--json", "export", data, "--output", named]).ok();
     let text = std::fs::read_to_string(&file).unwrap();
     let records = text.lines().filter_map(|line| line.strip_prefix("r "));
     let events = records.map(|leaf| serde_json::from_str::<Value>(leaf).unwrap()["event"].clone());
