@@ -30,7 +30,7 @@
 //! What else must fit is *when*: a block is not younger than the record that names it, a blind
 //! network shows no fresh block, and a look stands on one branch: `heads`.
 //!
-//! Memory: 45 bytes for each such word, which are some nine for an interaction that was paid: 410
+//! Memory: 53 bytes for each such word, which are some nine for an interaction that was paid: 480
 //! bytes. They are kept by the first half of a SHA-256; two that share it take 2^64 attempts to
 //! find, and would be a false alarm for whoever made them, or a lie missed. What only makes a remark is
 //! compared by eight bytes.
@@ -68,7 +68,8 @@ struct Word {
     about: Half,
     said: Half,
     position: u64,
-    weight: Weight,
+    /// True if one endpoint may have said it alone.
+    is_contestable: bool,
 }
 
 /// What it means that something is said otherwise.
@@ -80,9 +81,9 @@ enum Weight {
     Contestable,
     /// A reorganisation may be between the two; how a remark goes on.
     Movable(&'static str),
-    /// It holds until something else is said.
+    /// A later record may replace it.
     Latest,
-    /// It cannot be otherwise while what is about this holds.
+    /// It cannot differ while the statement with this key is unchanged.
     Kept(Half),
 }
 
@@ -118,7 +119,7 @@ impl Stories {
                 about: telling.about,
                 said: telling.said,
                 position: spot.position,
-                weight: telling.weight,
+                is_contestable: telling.weight == Weight::Contestable,
             });
             if is_new {
                 continue;
@@ -145,15 +146,14 @@ impl Stories {
                 (word.said, word.position) = (telling.said, spot.position);
                 continue;
             }
-            let is_contestable = |weight| weight == Weight::Contestable;
             let (is_same, is_contested) = (
                 word.said == telling.said,
-                is_contestable(word.weight) || is_contestable(telling.weight),
+                word.is_contestable || telling.weight == Weight::Contestable,
             );
-            if is_contestable(word.weight) && telling.weight == Weight::Sure {
+            if word.is_contestable && telling.weight == Weight::Sure {
                 // From here on what several endpoints said counts.
-                (word.said, word.position, word.weight) =
-                    (telling.said, spot.position, Weight::Sure);
+                (word.said, word.position, word.is_contestable) =
+                    (telling.said, spot.position, false);
             }
             if is_same {
                 continue;

@@ -81,8 +81,8 @@ async fn every_change_is_named(ledgerbox: &Ledgerbox, entries: usize) {
     assert_eq!(findings(ledgerbox).await, []);
 }
 
-#[tokio::test]
-async fn a_changed_index_of_negotiations_is_named() {
+/// A ledger with an open negotiation, whose rows are up to date.
+async fn with_an_offer() -> Ledgerbox {
     let ledgerbox = talking(Contracts::DEFAULT).await;
     let mut talks = Talks::new(&ledgerbox).await;
     let payer = talks.payer.clone();
@@ -90,6 +90,12 @@ async fn a_changed_index_of_negotiations_is_named() {
         .say(&ledgerbox, &payer, NegotiationVerb::Offer, "3.00")
         .await;
     ledgerbox.settle().await;
+    ledgerbox
+}
+
+#[tokio::test]
+async fn a_changed_index_of_negotiations_is_named() {
+    let ledgerbox = with_an_offer().await;
     every_change_is_named(&ledgerbox, 2).await;
 }
 
@@ -110,13 +116,7 @@ async fn a_changed_index_of_rounds_is_named() {
 /// Rows that lag behind the log do not have the entries of its end.
 #[tokio::test]
 async fn an_index_that_lags_is_not_blamed() {
-    let ledgerbox = talking(Contracts::DEFAULT).await;
-    let mut talks = Talks::new(&ledgerbox).await;
-    let payer = talks.payer.clone();
-    talks
-        .say(&ledgerbox, &payer, NegotiationVerb::Offer, "3.00")
-        .await;
-    ledgerbox.settle().await;
+    let ledgerbox = with_an_offer().await;
     let mut rows = ledgerbox.rows.rows();
     rows.applied_size -= 1;
     rows.subject_members.clear();

@@ -3,19 +3,18 @@
 
 use std::path::Path;
 
-use serde_json::Value;
 use tempfile::TempDir;
 use x811_ledger::agent::Status;
 use x811_ledger::audit::{Cause, Outcome, audit_store};
 use x811_ledger::memory::MemoryStore;
 use x811_ledger::port::{DamagedRow, ReadModel as _};
-use x811_ledger::row::{AgentRow, InteractionRow, RowChange, SubjectRow, TrustRow};
-use x811_protocol::id::{ContractId, InteractionId};
+use x811_ledger::row::{AgentRow, RowChange, SubjectRow, TrustRow};
+use x811_protocol::id::ContractId;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::TrustCounters;
 
-use super::sample::{did, envelope_id};
+use super::sample::{did, envelope_id, interaction_row};
 use super::wrong_types::{run, spoil};
 use crate::ReadRows;
 
@@ -23,18 +22,7 @@ use crate::ReadRows;
 async fn rows() -> TempDir {
     let directory = TempDir::new().unwrap();
     let rows = ReadRows::open(directory.path()).await.unwrap();
-    let interaction = InteractionRow {
-        id: InteractionId::from(envelope_id(1)),
-        initiator: did(1),
-        provider: did(2),
-        state: "pending".to_owned(),
-        total: None,
-        deadline_at_ms: None,
-        opened_at_ms: TimestampMs::new(1),
-        updated_at_ms: TimestampMs::new(2),
-        last_position: 3,
-        detail: Value::Null,
-    };
+    let interaction = interaction_row();
     let subject = SubjectRow {
         subject: Subject::Contract(ContractId::from(envelope_id(1))),
         state: "offered".to_owned(),

@@ -1,6 +1,6 @@
 //! Things to store.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use std::future::poll_fn;
@@ -10,11 +10,13 @@ use std::task::Poll;
 use uuid::Uuid;
 use x811_eventlog::{Draft, Head, Record};
 use x811_ledger::port::{Body, Commit};
+use x811_ledger::row::InteractionRow;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
 use x811_protocol::evm::{ChainId, TxHash};
-use x811_protocol::id::EnvelopeId;
+use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::time::TimestampMs;
 
 pub(super) const BASE_SEPOLIA: ChainId = ChainId::new(84_532);
 
@@ -109,4 +111,20 @@ pub(super) async fn give_up(work: impl Future<Output: Sized>, polls: usize, left
         }
     })
     .await
+}
+
+/// A row of the read model for an interaction.
+pub(super) fn interaction_row() -> InteractionRow {
+    InteractionRow {
+        id: InteractionId::from(envelope_id(1)),
+        initiator: did(1),
+        provider: did(2),
+        state: "pending".to_owned(),
+        total: None,
+        deadline_at_ms: None,
+        opened_at_ms: TimestampMs::new(1),
+        updated_at_ms: TimestampMs::new(2),
+        last_position: 3,
+        detail: Value::Null,
+    }
 }

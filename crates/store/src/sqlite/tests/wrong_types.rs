@@ -2,18 +2,19 @@
 
 use std::path::Path;
 
-use serde_json::Value;
 use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 use x811_eventlog::{AppendError, EventLog as _, Hash, Head, Node, ReadError};
 use x811_ledger::port::{Commit, LedgerStore as _, NonceOutcome, ReadModel as _, SpentNonce};
-use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange, StreamRow};
+use x811_ledger::row::{DeliveryRow, RowChange, StreamRow};
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::time::TimestampMs;
 
-use super::sample::{self, BASE_SEPOLIA, body, claim, did, digest, envelope_id, stranger};
+use super::sample::{
+    self, BASE_SEPOLIA, body, claim, did, digest, envelope_id, interaction_row, stranger,
+};
 use crate::{ReadRows, SqliteStore, StoreError};
 
 /// Records of the ledger: enough for some tags to be filed.
@@ -127,18 +128,7 @@ async fn ledger() -> TempDir {
 async fn rows() -> TempDir {
     let directory = TempDir::new().unwrap();
     let rows = ReadRows::open(directory.path()).await.unwrap();
-    let interaction = InteractionRow {
-        id: InteractionId::from(envelope_id(1)),
-        initiator: did(1),
-        provider: did(2),
-        state: "pending".to_owned(),
-        total: None,
-        deadline_at_ms: None,
-        opened_at_ms: TimestampMs::new(1),
-        updated_at_ms: TimestampMs::new(2),
-        last_position: 3,
-        detail: Value::Null,
-    };
+    let interaction = interaction_row();
     let delivery = DeliveryRow {
         recipient: did(1),
         position: 0,
