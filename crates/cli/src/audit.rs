@@ -2,6 +2,8 @@
 //! trusts nobody.
 
 mod against;
+mod agent_keys;
+mod attested;
 mod bar;
 mod checkpoint_dir;
 pub(crate) mod contract;
@@ -30,6 +32,8 @@ use x811_eventlog::{Hash, ReadError};
 use x811_ledger::audit::{self, Options, Outcome, audit_export, audit_store};
 use x811_store::{Backend, OpenError, ReadRows};
 
+use crate::agent_keys::AgentKeyArgs;
+use crate::context::Context;
 use crate::data_dir::{open_store, unopened, unreadable};
 use crate::doctor::prefix::Prefix;
 use crate::exit::Exit;
@@ -53,8 +57,8 @@ pub(crate) struct Args {
     /// A second file of the same log: an export, a bundle, a receipt or a signed checkpoint, as the first
     /// may be then. Nothing is audited: it is only found whether the two contradict each other
     #[arg(conflicts_with_all = [
-        "expect_head", "checkpoint", "key", "policy", "checkpoint-dir", "hash_only", "html", "csv",
-        "from", "to", "rpc",
+        "expect_head", "checkpoint", "key", "policy", "agent_keys", "agent_keys_file", "checkpoint-dir",
+        "hash_only", "html", "csv", "from", "to", "rpc",
     ])]
     other: Option<PathBuf>,
     /// A head you noted earlier: the log must hold the record of this hash
@@ -69,10 +73,14 @@ pub(crate) struct Args {
     #[command(flatten)]
     refresh: RefreshArgs,
     #[command(flatten)]
+    agent_keys: AgentKeyArgs,
+    #[command(flatten)]
     checkpoint_dir: CheckpointDir,
     /// Check bytes, links, tree and checkpoints alone: no signature, message, rule or payment. Quick,
     /// and no word on whether the log is sound
-    #[arg(long, conflicts_with_all = ["html", "rpc", "csv", "from", "to", "checkpoint"])]
+    #[arg(long, conflicts_with_all = [
+        "html", "rpc", "csv", "from", "to", "checkpoint", "agent_keys", "agent_keys_file",
+    ])]
     hash_only: bool,
     /// Also write the report as one HTML page that needs nothing else, whole or not at all
     #[arg(long, value_name = "FILE")]
@@ -109,7 +117,7 @@ fn endpoints(given: Vec<String>, hash_only: bool, of_environment: Option<String>
 }
 
 /// Audits; the exit code says what it came to.
-pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     if let Some(other) = &args.other {
         return against::run(&args.source, other, out);
     }
@@ -129,7 +137,10 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let tables = tables.map(|folder| Tables::of(folder, &args.source));
     let tables = tables.transpose()?;
     let bar = Bar::new(out.shows_progress() && !args.quiet);
-    let options = asked(&args, out.is_json()).await?;
+    let options = Options {
+        agent_keys: args.agent_keys.read(context)?.unwrap_or_default(),
+        ..asked(&args, out.is_json()).await?
+    };
     if args.hash_only {
         return hashes::run(args, options, &bar, out).await;
     }

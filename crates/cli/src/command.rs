@@ -183,7 +183,7 @@ impl Cli {
             Verb::Rounds(verb) => verb.run(&context, out).await,
             Verb::Escalations(verb) => verb.run(&context, out).await,
             Verb::Trace(verb) => verb.run(&context, out).await,
-            Verb::Audit(args) => Box::pin(audit::run(args, out)).await,
+            Verb::Audit(args) => Box::pin(audit::run(args, &context, out)).await,
             Verb::Export(args) => export::run(args, &context, json, out).await,
             Verb::Status(args) => status::run(args, &context, out).await,
             Verb::Doctor(args) => Box::pin(doctor::run(args, out)).await,

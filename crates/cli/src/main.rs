@@ -6,6 +6,7 @@
 //! with a code, what happened and what to do next; the exit codes stand in [`exit`].
 
 mod agent;
+mod agent_keys;
 mod agents;
 #[cfg(feature = "serve")]
 mod anvil;

@@ -39,7 +39,7 @@ enum Verb {
 /// Fetches a receipt, or verifies one.
 pub(crate) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     match args.verb {
-        Some(Verb::Verify(args)) => verify::run(args, out).await,
+        Some(Verb::Verify(args)) => verify::run(args, context, out).await,
         Some(Verb::Refresh(args)) => refresh::run(args, context, out).await,
         Some(Verb::Proof(args)) => proof::run(args, out),
         None => fetch::run(args.fetch, context, out).await,

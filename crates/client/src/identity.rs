@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Builder;
 use x811_protocol::did::Did;
 use x811_protocol::evm::EvmAddress;
-use x811_protocol::key::{AgentKey, Profile, SecretKey};
+use x811_protocol::key::{AgentKey, KeyId, Profile, PublicKey, SecretKey};
 use x811_protocol::time::TimestampMs;
 use zeroize::Zeroizing;
 
@@ -34,6 +34,8 @@ pub struct Identity {
     /// The key that is to take its place: kept before the ledger is asked to rotate, so that
     /// neither is lost whatever becomes of the message (AX-30).
     pub next_signing_key: Option<SecretKey>,
+    /// The public keys that it signed with before, in order: what an audit of its own messages is held to.
+    pub former_keys: Vec<PublicKey>,
     /// The Ethereum key it pays with and is paid to; without one it can do neither by itself.
     pub wallet_key: Option<WalletKey>,
     /// The ledger it registered with last.
@@ -75,6 +77,7 @@ impl Identity {
             signing_key: SecretKey::from_seed(*seed),
             profile: Profile::Digest,
             next_signing_key: None,
+            former_keys: Vec::new(),
             wallet_key: Some(WalletKey::generate(entropy)?),
             ledger: None,
             other_ledgers: Vec::new(),
@@ -97,6 +100,13 @@ impl Identity {
         })
     }
 
+    /// Every key of its own, the one that it signs with last.
+    pub fn own_keys(&self) -> Vec<KeyId> {
+        let former = self.former_keys.iter().copied();
+        let keys = former.chain([self.signing_key.public()]);
+        keys.map(|key| KeyId { did: self.did, key }).collect()
+    }
+
     /// The key to rotate to: the one kept from an earlier try, which the ledger may yet accept,
     /// else a new one. Write the identity to its file before sending anything about it.
     ///
@@ -112,7 +122,7 @@ impl Identity {
         Ok(next)
     }
 
-    /// Signs with the next key from here on, and forgets the old one, if the next key is one of
+    /// Signs with the next key from here on, and keeps of the old one its public key, if the next key is one of
     /// those the ledger has registered; otherwise both stay. Says whether it was.
     pub fn settle_rotation(&mut self, registered: &[AgentKey]) -> bool {
         let is_registered = |next: &mut SecretKey| {
@@ -120,9 +130,12 @@ impl Identity {
             registered.iter().any(|known| known.key == public)
         };
         let next = self.next_signing_key.take_if(is_registered);
-        let is_settled = next.is_some();
-        self.signing_key = next.unwrap_or_else(|| self.signing_key.clone());
-        is_settled
+        let Some(next) = next else {
+            return false;
+        };
+        let former = std::mem::replace(&mut self.signing_key, next);
+        self.former_keys.push(former.public());
+        true
     }
 
     /// The form of the file, secrets included.
@@ -138,6 +151,7 @@ impl Identity {
                 .next_signing_key
                 .as_ref()
                 .map(|key| Zeroizing::new(hex::encode(key.seed()))),
+            former_keys: self.former_keys.clone(),
             wallet_key: self.wallet_key.as_ref().map(WalletKey::to_hex),
             ledger: self.ledger,
             other_ledgers: self.other_ledgers.clone(),
@@ -164,6 +178,7 @@ impl Identity {
                 .as_ref()
                 .map(|text| read_seed(text))
                 .transpose()?,
+            former_keys: stored.former_keys,
             wallet_key: wallet_key
                 .map(|text| WalletKey::from_hex(text))
                 .transpose()?,
@@ -276,6 +291,8 @@ struct Stored {
     profile: Profile,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     next_signing_key: Option<Zeroizing<String>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    former_keys: Vec<PublicKey>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     wallet_key: Option<Zeroizing<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use x811_ledger::audit::{Cause, FactCounts, Finding, Report};
 
-use super::{extract, terms, trust};
+use super::{agent_keys, attested, extract, terms, trust};
 
 /// How far one kind of thing holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +65,7 @@ pub(super) fn checks(report: &Report) -> Vec<Check> {
              bound, and never again.",
             report.wallets,
         ),
+        agent_keys::check(report),
         decisions(report),
         observations(report),
         state_roots(report),
@@ -328,6 +329,8 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
         notes.push(format!("the rows lag by {} records", check.lag_records));
     }
     notes.extend(terms::downtimes(report));
+    notes.extend(agent_keys::note(report));
+    notes.extend(attested::notes(report));
     notes.extend(extract::notes(report));
     notes.push(trust::note(&report.trust, report.records));
     notes.push(end(report));

@@ -95,12 +95,12 @@ async fn audit(source: &Path, expect_head: Option<Hash>) -> (Exit, Value) {
         expect_head,
         ..Args::default()
     };
-    let exit = run(args, &mut out).await.unwrap();
+    let exit = run(args, &nowhere(), &mut out).await.unwrap();
     (exit, serde_json::from_str(&text.text()).unwrap())
 }
 
 /// No ledger answers there.
-fn nowhere() -> Context {
+pub(super) fn nowhere() -> Context {
     Context::new(Global {
         ledger: "http://127.0.0.1:1".to_owned(),
         home: PathBuf::from("none"),
@@ -171,7 +171,7 @@ async fn promise_4_a_changed_export_is_named_and_exits_with_20() {
         source: file,
         ..Args::default()
     };
-    run(args, &mut out).await.unwrap();
+    run(args, &nowhere(), &mut out).await.unwrap();
     let text = text.text();
     for part in [
         "BROKEN",
@@ -195,7 +195,7 @@ async fn the_page_is_written_whole_or_not_at_all() {
             html: Some(page),
             ..Args::default()
         };
-        run(args, &mut out).await.map(|_| text.text())
+        run(args, &nowhere(), &mut out).await.map(|_| text.text())
     };
     let page = folder.path().join("report.html");
     std::fs::write(&page, "of yesterday").unwrap();
@@ -313,7 +313,7 @@ async fn what_is_not_there_is_a_failure_and_no_finding() {
             source,
             ..Args::default()
         };
-        let failure = run(args, &mut out).await.unwrap_err();
+        let failure = run(args, &nowhere(), &mut out).await.unwrap_err();
         assert_eq!(failure.exit, Exit::Local, "{failure:?}");
     }
     let (mut out, _, _) = kept(true);
@@ -337,7 +337,7 @@ async fn hashes_alone_never_say_that_a_log_is_sound() {
             hash_only: true,
             ..Args::default()
         };
-        let exit = run(args, &mut out).await.unwrap();
+        let exit = run(args, &nowhere(), &mut out).await.unwrap();
         (exit, text.text())
     };
     for source in [directory.path(), &file] {

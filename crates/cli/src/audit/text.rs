@@ -7,7 +7,7 @@ use super::network::Hearing;
 use super::summary::{
     Check, checks, finding_count, interactions, notes, ranges, reservations, verdict,
 };
-use super::{listing, noted, terms, trust};
+use super::{attested, listing, noted, terms, trust};
 use crate::output::{Out, Report, Tone};
 
 /// Most findings that are shown; `--json` and `--html` list them all.
@@ -70,11 +70,12 @@ impl Audited {
         figures.extend(changes.map(|text| ("changed", text)));
         for erasure in &report.absent_bodies.erasures {
             let text = format!(
-                "the bodies of {}, by the record at {} ({}, {}): asserted only",
+                "the bodies of {}, by the record at {} ({}, {}), {}: asserted only",
                 ranges(&erasure.positions),
                 erasure.position,
                 erasure.operator,
-                erasure.reason_code
+                erasure.reason_code,
+                attested::order(erasure)
             );
             figures.push(("erased", text));
         }

@@ -1,11 +1,10 @@
 //! A receipt in whichever of its two forms a file has.
 
-use x811_eventlog::{Checkpoint, Policy};
+use x811_eventlog::Checkpoint;
 use x811_ledger::export::foreign_file;
 use x811_ledger::receipt::{
-    Checked, CompactReceipt, Receipt, verify_compact_refreshed, verify_refreshed,
+    Checked, CompactReceipt, Receipt, Trusted, verify_compact_trusting, verify_trusting,
 };
-use x811_ledger::refresh::Refresh;
 
 use crate::failure::Failure;
 use crate::kinds::{self, Kind};
@@ -55,11 +54,11 @@ impl AnyReceipt {
         matches!(self, AnyReceipt::Compact(_))
     }
 
-    /// Verifies it, with what the ledger said later of its checkpoint.
-    pub(super) fn verify(&self, trust: Option<&Policy>, refresh: Option<&Refresh>) -> Checked {
+    /// Verifies the receipt.
+    pub(super) fn verify(&self, trusted: Trusted<'_>) -> Checked {
         match self {
-            AnyReceipt::Whole(receipt) => verify_refreshed(receipt, trust, refresh),
-            AnyReceipt::Compact(receipt) => verify_compact_refreshed(receipt, trust, refresh),
+            AnyReceipt::Whole(receipt) => verify_trusting(receipt, trusted),
+            AnyReceipt::Compact(receipt) => verify_compact_trusting(receipt, trusted),
         }
     }
 

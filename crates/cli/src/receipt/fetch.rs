@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use x811_ledger::receipt::PaidPayment;
+use x811_ledger::receipt::{PaidPayment, Trusted};
 
 use super::either::AnyReceipt;
 use super::{InteractionId, file};
@@ -59,7 +59,7 @@ pub(crate) async fn fetched(
     };
     let receipt = AnyReceipt::from_bytes(&bytes)
         .map_err(|error| Failure::untrusted(format!("the ledger sent no receipt: {error}")))?;
-    let checked = receipt.verify(None, None);
+    let checked = receipt.verify(Trusted::default());
     let Some(paid) = checked.paid.filter(|paid| paid.interaction == interaction) else {
         let broken = checked.steps.last().map(|step| step.sentence.clone());
         let broken = broken.unwrap_or_default();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use x811_eventlog::{Checkpoint, Policy};
 use x811_ledger::export::{Header, Item, Reader, Scope};
+use x811_ledger::receipt::Trusted;
 use x811_ledger::refresh::Refresh;
 
 use super::either::{AnyReceipt, no_receipt};
@@ -80,7 +81,11 @@ impl Paper {
         let Some(receipt) = &self.receipt else {
             return Ok(());
         };
-        let checked = receipt.verify(Some(policy), Some(refresh));
+        let checked = receipt.verify(Trusted {
+            policy: Some(policy),
+            refresh: Some(refresh),
+            agent_keys: None,
+        });
         match checked.steps.last() {
             Some(broken) if checked.paid.is_none() => Err(Failure::untrusted(format!(
                 "the receipt does not hold by what the ledger sent: {}",

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use x811_ledger::receipt::{Checked, ClaimVerdict, PaidPayment};
+use x811_ledger::receipt::{Checked, ClaimVerdict, PaidPayment, Trusted};
 use x811_ledger::standing::Standing;
 
 use super::either::{AnyReceipt, no_receipt};
 use super::{file, network};
+use crate::agent_keys::AgentKeyArgs;
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
@@ -21,6 +23,8 @@ pub(crate) struct Args {
     trust: TrustArgs,
     #[command(flatten)]
     refresh: RefreshArgs,
+    #[command(flatten)]
+    agent_keys: AgentKeyArgs,
     /// Also ask an endpoint that you chose for the transfers themselves
     #[arg(
         long,
@@ -35,12 +39,17 @@ pub(crate) struct Args {
 /// Verifies; [`Exit::Findings`] when anything does not hold, [`Exit::Incomplete`] when the receipt has
 /// neither keys statement nor end, [`Exit::Unverified`] when nobody said which ledger is trusted, or
 /// the trusted key does not reach back to the receipt.
-pub(super) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
+pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let bytes = file::read(&args.file)?;
     let policy = args.trust.policy()?;
     let receipt = AnyReceipt::from_bytes(&bytes).map_err(no_receipt)?;
     let refresh = args.refresh.read(&args.file)?;
-    let mut checked = receipt.verify(policy.as_ref(), refresh.as_ref());
+    let agent_keys = args.agent_keys.read(context)?;
+    let mut checked = receipt.verify(Trusted {
+        policy: policy.as_ref(),
+        refresh: refresh.as_ref(),
+        agent_keys: agent_keys.as_ref(),
+    });
     if let Some(url) = &args.rpc {
         network::ask(url, &mut checked).await?;
     }

@@ -12,6 +12,7 @@ use x811_protocol::payload::PayloadRules;
 use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
 
+use super::agent_keys::AgentKeys;
 use super::agent_rows::AgentRows;
 use super::body::{self, Basis};
 use super::checkpoints::Covered;
@@ -42,6 +43,7 @@ use super::report::{FactCounts, TransferCounts, Verdict};
 use super::rows::Rows;
 use super::short::SeenTransfers;
 use super::signature;
+use super::signing_order::SigningOrder;
 use super::story::{self, Stories};
 use super::trust::Trusting;
 use super::unchecked::Unchecked;
@@ -71,6 +73,7 @@ pub struct Auditor {
     pub(super) used: Used,
     pub(super) rows: Rows,
     pub(super) agents: AgentRows,
+    pub(super) agent_keys: AgentKeys,
     pub(super) erased: Erased,
     /// Where this is one interaction alone.
     pub(super) extract: Option<Extract>,
@@ -117,6 +120,7 @@ pub struct Auditor {
     pub(super) stories: Stories,
     heads: Heads,
     seen_transfers: SeenTransfers,
+    pub(super) signing_order: SigningOrder,
     pub(super) remarks: Remarks,
     pub(super) transfers: TransferCounts,
     /// Evidence, where it is asked for.
@@ -173,6 +177,7 @@ impl Auditor {
             accounts: options.listing.map(Accounts::of),
             noted: options.noted_checkpoint.clone().map(Noted::of),
             trusting: Trusting::by(options),
+            agent_keys: AgentKeys::knowing(options.agent_keys.clone()),
             ..Auditor::new().expecting(options.expected_head)
         }
     }
@@ -350,6 +355,8 @@ impl Auditor {
                 }
                 self.rows.fold(self.replay.world(), position, &touched);
                 self.agents.take(self.replay.world(), record, event);
+                self.agent_keys.take(spot, event);
+                self.attest(whole.stream.as_ref(), position, event);
                 if let (Some(accounts), Some(Stream::Of(Subject::Interaction(id)))) =
                     (&mut self.accounts, &whole.stream)
                     && let Some(number) = self.rows.number(*id)
@@ -546,6 +553,9 @@ impl Auditor {
             };
             decided.check(&mut findings);
             let remarks = &mut self.remarks;
+            if let Some(sentence) = decided.late_escalation() {
+                remarks.add(whole.spot.position, sentence);
+            }
             self.seen_transfers.check(&decided, &mut findings, remarks);
             self.heads.take(&decided, mentioned, &mut findings, remarks);
             self.away.take(&decided, remarks);

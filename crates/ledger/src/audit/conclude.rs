@@ -27,6 +27,7 @@ impl Auditor {
         self.links.finish(differs, &mut self.findings);
         self.settle_rows();
         self.noted_is_no_longer();
+        self.compare_agent_keys();
         if let Some(expected) = self.expected_head
             && self.expected_head_position.is_none()
         {
@@ -99,6 +100,7 @@ impl Auditor {
             facts: judged.facts,
             absent_bodies: judged.erased.report(),
             wallets: judged.wallets,
+            agent_keys: judged.agent_keys.report(),
             erasures: judged.erasures,
             state_roots: judged.state_roots,
             not_replayed: judged.replay.not_replayed(),
@@ -118,6 +120,7 @@ impl Auditor {
             parameters_in_force: judged.parameters.in_force,
             remarks: judged.remarks.list,
             remarks_left_out: judged.remarks.left_out,
+            attested: judged.remarks.attested,
             transfers: judged.transfers,
             evidence,
             draws: judged.draws,

@@ -66,6 +66,7 @@ impl Erased {
             self.listed.push(Erasure {
                 position: record.position(),
                 operator: erased.operator.to_string(),
+                is_ordered: erased.order.is_some(),
                 reason_code: erased.reason_code.clone(),
                 positions: erased.positions.clone(),
             });

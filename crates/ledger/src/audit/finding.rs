@@ -39,6 +39,8 @@ named! {
         SignatureInvalid = "signature invalid",
         /// The key was not the sender's at that position.
         KeyNotTheSenders = "key not the sender's",
+        /// The log gives an agent another key than the auditor knows.
+        AgentKeyDiffers = "agent key differs",
         /// The body is not the one that was signed.
         BodyChanged = "body changed",
         /// The body is there, though a record says that it was erased.

@@ -26,6 +26,7 @@ use x811_protocol::observation::{BLOCK_AHEAD_MS, BlindCause, Block, NetworkHead}
 use x811_protocol::settlement::DeclaredStanding;
 use x811_protocol::time::TimestampMs;
 
+use super::attested::Attested;
 use super::decision::Decided;
 use super::evidence::head_of;
 use super::finding::{Cause, Findings};
@@ -315,6 +316,7 @@ impl Heads {
             *self.reorganised.entry(chain.id).or_default() += 1;
         }
         self.follow(decided, blocks, remarks);
+        self.finalized(decided, chain, remarks);
         if let Some((chain, number)) = counted_from(decided) {
             self.reach(decided, chain, number, remarks);
         }
@@ -381,6 +383,19 @@ impl Heads {
         );
         for (_, chain, head) in blocks.iter().filter(|_| names_heads) {
             self.reach(decided, *chain, head.number, remarks);
+        }
+    }
+
+    /// Counts a finalized head that is above every head that was recorded.
+    fn finalized(&self, decided: &Decided<'_>, chain: Option<Chain>, remarks: &mut Remarks) {
+        let (Event::Settlement(SettlementEvent::Final(reached)), Some(chain)) =
+            (decided.event, chain)
+        else {
+            return;
+        };
+        let highest = self.highest.get(&chain.id);
+        if highest.is_none_or(|(highest, _)| reached.head.number > *highest) {
+            remarks.attest(Attested::FinalHeads, decided.spot.position);
         }
     }
 

@@ -7,6 +7,7 @@
 //! | signed checkpoints | `checkpoints` |
 //! | whether they are by somebody the auditor trusts | `trust` |
 //! | signature; whether the key was the sender's at that position | `signature` |
+//! | the keys of agents, against those that the auditor knows | `agent_keys` |
 //! | body against digest, envelope members, facts; wallet proofs | `body` |
 //! | envelope ids, nonces, idempotency keys and transfers used once | `uniqueness` |
 //! | the machines' rules | `replay` |
@@ -31,6 +32,8 @@
 //! | the same of an exclusion that was lifted | `conduct` |
 //! | parameters, and what changed when | `parameters` |
 //! | what the rules allowed and people should know | `remarks` |
+//! | statements that the ledger alone attests | `attested` |
+//! | messages recorded in another order than they were signed | `signing_order` |
 //! | rows for readers | `rows`, `subject_rows`, `agent_rows`, `compare` |
 //! | a checkpoint that the auditor noted elsewhere | `noted` |
 //! | every interaction and payment by itself, for whoever keeps books | `listing` |
@@ -61,7 +64,9 @@
 
 mod aftermath;
 mod against;
+mod agent_keys;
 mod agent_rows;
+mod attested;
 mod auditor;
 mod authorization;
 mod body;
@@ -109,6 +114,7 @@ mod rows;
 mod settlement;
 mod short;
 mod signature;
+mod signing_order;
 mod spelling;
 mod story;
 mod subject_rows;
@@ -119,6 +125,8 @@ mod uniqueness;
 pub use against::{
     AgainstError, Comparison, Contradiction, Contradicts, PaperKind, PaperReport, compare,
 };
+pub use agent_keys::{AgentKeysReport, KnownAgentKeys};
+pub use attested::{Attested, AttestedCount};
 pub use auditor::Auditor;
 pub use checkpoints::Covered;
 pub use downtime::Downtimes;

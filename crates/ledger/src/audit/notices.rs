@@ -9,6 +9,9 @@ use x811_protocol::code::Code;
 use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope};
 use x811_protocol::event::{Event, NoticeIssued};
 use x811_protocol::jws::{self, DetachedJws};
+use x811_protocol::kernel::News;
+use x811_protocol::round::Phase;
+use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
 use super::body::agree;
@@ -83,6 +86,29 @@ impl Decided<'_> {
         self.notice_envelope(&notice.envelope, &owed.notice, findings);
         self.notice_time(notice, findings);
         self.notice_text(&notice.envelope, &owed, findings);
+    }
+
+    /// A sentence about the notice of an escalation that was recorded when its window had ended; `None` for any
+    /// other record.
+    pub(super) fn late_escalation(&self) -> Option<String> {
+        let (Event::NoticeIssued(notice), Stream::Of(Subject::Round(id))) =
+            (self.event, self.stream)
+        else {
+            return None;
+        };
+        let owed = self.before.owed_to(notice.cause, notice.to)?;
+        let state = &self.before.latest_round(*id)?.state;
+        let has_window =
+            owed.news == Some(News::RoundEscalated) && !state.opening.rounds.humans.is_empty();
+        let is_late = state.phase == Phase::Undecided {}
+            || matches!(state.phase, Phase::Escalated { deadline, .. } if self.at > deadline);
+        (has_window && is_late).then(|| {
+            format!(
+                "the notice of the escalation at position {} was recorded after the window of the humans \
+                 had ended",
+                notice.cause
+            )
+        })
     }
 
     fn notice_envelope(

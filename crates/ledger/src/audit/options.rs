@@ -7,6 +7,7 @@ use serde::Serialize;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Hash, Policy};
 
+use super::agent_keys::KnownAgentKeys;
 use super::listing::Period;
 use crate::refresh::Refresh;
 
@@ -21,6 +22,8 @@ pub struct Options {
     /// Whose checkpoints are trusted, by a source outside the file: every one must satisfy it, and
     /// there must be one. Without it the ledger's key is the one that the file names.
     pub trust: Option<TrustedBy>,
+    /// Keys of agents that are known from another source: the log has to give the agents these keys.
+    pub agent_keys: KnownAgentKeys,
     /// What the ledger said later of the file's checkpoint, where that is by a key which it replaced
     /// since (ledger-contract.md section 8).
     pub refresh: Option<Arc<Refresh>>,
@@ -108,6 +111,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("expected_head", &self.expected_head)
             .field("trust", &self.trust)
+            .field("agent_keys", &self.agent_keys)
             .field("refresh", &self.refresh)
             .field("checkpoint", &self.checkpoint)
             .field("keeps_evidence", &self.keeps_evidence)

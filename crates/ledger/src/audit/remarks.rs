@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use super::attested::{Attested, AttestedCount, AttestedCounts};
+
 /// Most that are listed; a log of remarks is not worth more memory than this.
 const MAX_LISTED: usize = 1_000;
 
@@ -20,9 +22,20 @@ pub struct Remark {
 pub(super) struct Remarks {
     pub(super) list: Vec<Remark>,
     pub(super) left_out: u64,
+    /// Statements that the ledger alone attests.
+    pub(super) attested: AttestedCounts,
 }
 
 impl Remarks {
+    /// Counts a statement of the record at `position` that the ledger alone attests.
+    pub(super) fn attest(&mut self, what: Attested, position: u64) {
+        let first = AttestedCount {
+            count: 0,
+            first: position,
+        };
+        self.attested.entry(what).or_insert(first).count += 1;
+    }
+
     pub(super) fn add(&mut self, position: u64, sentence: impl Into<String>) {
         if self.list.len() == MAX_LISTED {
             self.left_out += 1;

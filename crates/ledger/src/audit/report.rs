@@ -6,6 +6,8 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 use x811_eventlog::Hash;
 
+use super::agent_keys::AgentKeysReport;
+use super::attested::AttestedCounts;
 use super::checkpoints::Covered;
 use super::downtime::Downtimes;
 use super::draws::RecordedDraw;
@@ -86,6 +88,8 @@ pub struct Erasure {
     pub position: u64,
     /// Who ordered it.
     pub operator: String,
+    /// True if the record keeps the order that the operator signed.
+    pub is_ordered: bool,
     /// The code that says why they were erased.
     pub reason_code: String,
     /// Records whose facts are asserted only since then.
@@ -153,6 +157,8 @@ pub struct Report {
     pub absent_bodies: AbsentBodies,
     /// How well it is known that the wallets of registrations and updates are the agents' own.
     pub wallets: FactCounts,
+    /// How well it is known that the agents' keys are the agents' own.
+    pub agent_keys: AgentKeysReport,
     /// Records that erased bodies: what the operator signed contradicts none, and that their orders
     /// count is the ledger's word; so none is proven.
     pub erasures: FactCounts,
@@ -197,6 +203,8 @@ pub struct Report {
     /// How many more remarks there are.
     #[serde(skip_serializing_if = "is_zero")]
     pub remarks_left_out: u64,
+    /// Statements that the ledger alone attests, beyond those that the counts above name.
+    pub attested: AttestedCounts,
     /// The transactions that these and late payments rest on.
     pub transfers: TransferCounts,
     /// Their evidence, where it was asked for; not printed.

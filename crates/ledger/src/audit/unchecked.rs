@@ -26,6 +26,8 @@ named! {
         Quotas = "messages: limits over all that their sender does",
         /// Bodies of other interactions that a record erased, and whether they might be.
         ErasuresElsewhere = "erasures of bodies of other interactions",
+        /// Agents whose keys the auditor knows and whose records are not in the bundle.
+        AgentKeys = "agents whose keys you know: their records are not here",
         /// Records that erased bodies, and whether an active agent of the ledger had that done.
         Operators = "erasures: whether an agent of the ledger had them done",
         /// Downtimes, which no record may have fallen into.

@@ -21,8 +21,8 @@ pub use build::{Issuer, ReceiptError, build, build_compact};
 pub use compact::CompactReceipt;
 pub use leaf::{Enclosed, EnclosedRules, Leaf, LeafPlace, Opened};
 pub use verify::{
-    AsOf, Checked, ClaimVerdict, PaidPayment, PaidTransfer, Step, Terms, tlog_proof, verify,
-    verify_compact, verify_compact_refreshed, verify_refreshed,
+    AsOf, Checked, ClaimVerdict, PaidPayment, PaidTransfer, Step, Terms, Trusted, tlog_proof,
+    verify, verify_compact, verify_compact_trusting, verify_trusting,
 };
 
 use crate::export::SignedEnd;

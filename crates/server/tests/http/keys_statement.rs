@@ -8,7 +8,7 @@ use crate::world::World;
 use x811_eventlog::Checkpoint;
 use x811_ledger::audit::{Options, Verdict as Proven, audit_export};
 use x811_ledger::keys_statement::SignedKeys;
-use x811_ledger::receipt::{ClaimVerdict, verify, verify_refreshed};
+use x811_ledger::receipt::{ClaimVerdict, Trusted, verify, verify_trusting};
 use x811_ledger::refresh::Refresh;
 use x811_protocol::event::LedgerRole;
 use x811_server::keys::Identity;
@@ -68,7 +68,14 @@ async fn lc_8_papers_of_before_a_rotation_hold_by_what_the_ledger_says_now() {
     let answer = world.get(&format!("/log/refresh/{size}")).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     let refresh = Refresh::from_bytes(answer.text.as_bytes()).unwrap();
-    let checked = verify_refreshed(&paper, Some(&policy), Some(&refresh));
+    let checked = verify_trusting(
+        &paper,
+        Trusted {
+            policy: Some(&policy),
+            refresh: Some(&refresh),
+            agent_keys: None,
+        },
+    );
     assert!(checked.trusted && checked.paid.is_some(), "{checked:?}");
     assert_eq!(checked.steps[0].verdict, ClaimVerdict::Proven);
 

@@ -13,11 +13,12 @@ use super::tables::Tables;
 const KINDS: [&str; 3] = ["recomputed", "signed", "word"];
 
 /// Rows of the report that `x811 audit` prints.
-const ROWS: [&str; 11] = [
+const ROWS: [&str; 12] = [
     "records",
     "signatures",
     "messages",
     "wallets",
+    "agent keys",
     "decisions",
     "observations",
     "downtimes",
@@ -101,7 +102,7 @@ fn lc_9_each_has_a_kind_a_reason_and_a_row_of_the_report() {
 #[test]
 fn lc_9_the_report_has_these_rows() {
     let folder = checkout().join("crates/cli/src/audit");
-    let text: String = ["summary.rs", "trust.rs"]
+    let text: String = ["summary.rs", "trust.rs", "agent_keys.rs"]
         .map(|file| fs::read_to_string(folder.join(file)).unwrap())
         .concat();
     for row in ROWS {

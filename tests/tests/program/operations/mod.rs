@@ -1,5 +1,6 @@
 //! What an operator does to a ledger that is not settling: examine, back up, restore.
 
+mod agent_keys;
 mod backup;
 mod doctor;
 mod endpoints;

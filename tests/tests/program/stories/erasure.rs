@@ -74,6 +74,7 @@ fn audit_lists(source: &Path, more: &[&str], done: &Value, operator: &str) {
         "erasures": [{
             "position": done["position"],
             "operator": operator,
+            "is_ordered": true,
             "reason_code": "gdpr_request",
             "positions": done["erased"],
         }],

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::super::Args;
+use super::super::tests::nowhere;
 use super::*;
 use crate::output::tests::kept;
 
@@ -26,7 +27,7 @@ async fn audited(one: &Path, other: &Path) -> Result<(Exit, Value), Failure> {
     let (mut out, text, _) = kept(true);
     let args = ["audit".as_ref(), one.as_os_str(), other.as_os_str()];
     let args = Line::parse_from(args).args;
-    let exit = super::super::run(args, &mut out).await?;
+    let exit = super::super::run(args, &nowhere(), &mut out).await?;
     Ok((exit, serde_json::from_str(&text.text()).unwrap()))
 }
 

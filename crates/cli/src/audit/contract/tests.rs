@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use x811_protocol::contract_page::{PageEntry, render};
 use x811_protocol::time::TimestampMs;
 
+use super::super::tests::nowhere;
 use super::*;
 use crate::output::tests::kept;
 
@@ -51,7 +52,7 @@ async fn audited(text: &str, json: bool) -> (Result<Exit, Failure>, String) {
         source,
         ..Args::default()
     };
-    let exit = super::super::run(args, &mut out).await;
+    let exit = super::super::run(args, &nowhere(), &mut out).await;
     (exit, said.text())
 }
 
@@ -113,7 +114,9 @@ async fn xn_7_options_that_mean_nothing_to_a_contract_are_refused_together() {
     };
     args.trust.key = Some("ledger.example+00000000+AA".to_owned());
     let (mut out, ..) = kept(false);
-    let failure = super::super::run(args, &mut out).await.unwrap_err();
+    let failure = super::super::run(args, &nowhere(), &mut out)
+        .await
+        .unwrap_err();
     assert_eq!(failure.exit, Exit::Usage);
     assert!(failure.message.contains("--key, --html"), "{failure:?}");
 }

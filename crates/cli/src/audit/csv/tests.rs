@@ -1,5 +1,6 @@
 //! What a spreadsheet makes of a log that somebody wrote to be opened in one.
 
+use super::super::tests::nowhere;
 use super::*;
 
 /// Cells as a reader of RFC 4180 has them.
@@ -97,7 +98,7 @@ async fn audited(folder: &Path, more: &[&str]) -> serde_json::Value {
     let line = ["audit", log, "--csv", csv];
     let args = Line::parse_from(line.iter().chain(more)).args;
     let (mut out, text, _) = crate::output::tests::kept(true);
-    super::super::run(args, &mut out).await.unwrap();
+    super::super::run(args, &nowhere(), &mut out).await.unwrap();
     serde_json::from_str(&text.text()).unwrap()
 }
 

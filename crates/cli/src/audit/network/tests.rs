@@ -102,9 +102,11 @@ async fn audited(source: &Path, rpc: &str) -> (Exit, Value, String, String) {
         ..Args::default()
     };
     let (mut out, json, _) = kept(true);
-    let exit = run(args(Some(page.clone())), &mut out).await.unwrap();
+    let exit = run(args(Some(page.clone())), &nowhere(), &mut out)
+        .await
+        .unwrap();
     let (mut out, text, _) = kept(false);
-    assert_eq!(run(args(None), &mut out).await.unwrap(), exit);
+    assert_eq!(run(args(None), &nowhere(), &mut out).await.unwrap(), exit);
     let json = serde_json::from_str(&json.text()).unwrap();
     let page = std::fs::read_to_string(page).unwrap();
     (exit, json, text.text(), page)
@@ -135,7 +137,7 @@ async fn lc_9_a_broken_log_says_that_no_endpoint_answered() {
         rpc: vec![nobody.to_owned()],
         ..Args::default()
     };
-    let failure = run(args, &mut out).await.unwrap_err();
+    let failure = run(args, &nowhere(), &mut out).await.unwrap_err();
     assert_eq!(failure.exit, Exit::Unreachable);
 }
 
@@ -156,7 +158,7 @@ async fn lc_9_what_an_endpoint_said_before_it_fell_silent_counts() {
         rpc: vec![endpoint(2)],
         ..Args::default()
     };
-    let exit = run(args, &mut out).await.unwrap();
+    let exit = run(args, &nowhere(), &mut out).await.unwrap();
     let json: Value = serde_json::from_str(&json.text()).unwrap();
     assert_eq!((exit, &json["verdict"]), (Exit::Findings, &json!("broken")));
     assert!(json["network"]["silent"].is_string(), "{}", json["network"]);
@@ -164,3 +166,4 @@ async fn lc_9_what_an_endpoint_said_before_it_fell_silent_counts() {
     assert!(found > 0 && found <= all, "{found} of {all}");
     assert!(json["transfers"]["differ"].as_u64().unwrap() > 0);
 }
+use super::super::tests::nowhere;

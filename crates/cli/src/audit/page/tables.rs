@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use x811_ledger::audit::Report;
 use x811_protocol::event::Level;
 
+use super::super::attested;
 use super::super::summary::{Check, checks, ranges, usdc};
 use x811_protocol::shown::Escaped;
 
@@ -83,7 +84,7 @@ impl Display for Payments<'_> {
         f.write_str(
             "<table>\n<caption>Confirmed payments, by network. Amounts are exact.</caption>\n\
              <thead><tr><th scope=\"col\">Network</th><th scope=\"col\" class=\"number\">\
-             Interactions</th><th scope=\"col\" class=\"number\">PaidSums, USDC</th><th scope=\"col\" \
+             Interactions</th><th scope=\"col\" class=\"number\">Paid, USDC</th><th scope=\"col\" \
              class=\"number\">of it fees, USDC</th></tr></thead>\n<tbody>\n",
         )?;
         for (network, paid) in &report.paid {
@@ -167,10 +168,11 @@ impl Display for Erasures<'_> {
             writeln!(
                 f,
                 "<tr><th scope=\"row\">position {}</th><td data-label=\"bodies of\">{}</td><td \
-                 data-label=\"by\"><bdi>{operator}</bdi></td><td data-label=\"reason\">\
+                 data-label=\"by\"><bdi>{operator}</bdi>, {}</td><td data-label=\"reason\">\
                  <bdi>{reason}</bdi></td></tr>",
                 erasure.position,
-                ranges(&erasure.positions)
+                ranges(&erasure.positions),
+                attested::order(erasure)
             )?;
         }
         f.write_str("</tbody>\n</table>\n</section>\n")

@@ -47,6 +47,7 @@ fn planted() -> Report {
     report.absent_bodies.erasures.push(Erasure {
         position: 1,
         operator: PLANT.to_owned(),
+        is_ordered: false,
         reason_code: PLANT.to_owned(),
         positions: vec![2],
     });

@@ -1,10 +1,12 @@
-//! Whose keys signed: every one is named, and where the initiator signs with more than one, the
-//! records that gave it each of them are in the file.
+//! The keys that signed the messages. Each is named, and compared with the keys that the verifier knows. Where the
+//! initiator signed with several keys, the file has the records that gave it each of them.
 
 use super::messages::{Messages, SignedBy};
 use super::{Broken, Steps, broken, event, times};
+use crate::audit::KnownAgentKeys;
 use crate::receipt::Receipt;
 use crate::registry::verb;
+use std::collections::BTreeSet;
 use x811_eventlog::Record;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
@@ -26,44 +28,107 @@ struct Given {
     ended: Option<PublicKey>,
 }
 
-/// Names the keys.
+impl Given {
+    /// The key that was replaced, and its successor.
+    fn rotation(&self) -> Option<(PublicKey, PublicKey)> {
+        Some((self.ended?, self.keys.first()?.key))
+    }
+}
+
+/// Names the keys of both parties, and compares them with those that the verifier knows.
 ///
 /// # Errors
 /// The initiator's messages are signed by several keys, and the records under the checkpoint do not
-/// show that each was its own when its message was recorded.
+/// show that each was its own when its message was recorded; or a key is none of the known ones.
 pub(super) fn keys(
     receipt: &Receipt,
     ledger: Did,
     messages: &Messages,
+    known: &KnownAgentKeys,
     steps: &mut Steps,
 ) -> Result<(), Broken> {
     let signed = messages.of_initiator();
-    let provider = messages.provider_key().key;
     let used = distinct(&signed);
-    if let [only] = &used[..] {
+    let (initiators, rotations) = if let [only] = &used[..] {
         if !receipt.agent_keys.is_empty() {
             let sentence = "the file has records of keys, and one key signed all";
             return Err(broken(ABOUT, sentence));
         }
-        let sentence = format!(
-            "{} was the initiator's key and {provider} the provider's: the ledger's word, which an \
-             audit of the whole log proves",
-            only.key
-        );
-        steps.asserted(ABOUT, sentence);
-        return Ok(());
-    }
-    if receipt.agent_keys.is_empty() {
+        (format!("the initiator's key is {}", only.key), Vec::new())
+    } else if receipt.agent_keys.is_empty() {
         return Err(unexplained(&signed, &used));
-    }
-    let given = given(receipt, ledger, messages.initiator())?;
-    let said = explained(&signed, &given)?;
+    } else {
+        let given = given(receipt, ledger, messages.initiator())?;
+        let explained = explained(&signed, &given)?;
+        let sentence = format!(
+            "the initiator's keys are {explained}, as its records under the checkpoint show"
+        );
+        (sentence, given.iter().filter_map(Given::rotation).collect())
+    };
+    let used: Vec<PublicKey> = used.iter().map(|it| it.key).collect();
+    let provider = messages.provider_key().key;
+    let knows_initiator = is_known(messages.initiator(), &used, &rotations, known)?;
+    let knows_provider = is_known(messages.provider(), &[provider], &[], known)?;
+    let source = |is_known| match is_known {
+        true => "known to you",
+        false => "attested by the ledger only",
+    };
     let sentence = format!(
-        "the initiator's keys were {said}, as its records under the checkpoint give them to it, and \
-         {provider} was the provider's: the ledger's word, which an audit of the whole log proves"
+        "{initiators}: {}; the provider's key is {provider}: {}",
+        source(knows_initiator),
+        source(knows_provider)
     );
-    steps.asserted(ABOUT, sentence);
+    if knows_initiator && knows_provider {
+        steps.proven(ABOUT, sentence);
+    } else {
+        let advice = "compare it with a key from another source: --agent-key DID=KEY";
+        steps.asserted(ABOUT, format!("{sentence}; {advice}"));
+    }
     Ok(())
+}
+
+/// True if each of the keys that an agent used is known, or connected to a known key by rotations; false if no
+/// key of the agent is known.
+///
+/// # Errors
+/// Keys of the agent are known, and one that it used is neither.
+fn is_known(
+    agent: Did,
+    used: &[PublicKey],
+    rotations: &[(PublicKey, PublicKey)],
+    known: &KnownAgentKeys,
+) -> Result<bool, Broken> {
+    let Some(known) = known.of(agent) else {
+        return Ok(false);
+    };
+    let mut connected = known.clone();
+    // Each pass adds a key or is the last.
+    while let Some(key) = next_connected(&connected, rotations) {
+        connected.insert(key);
+    }
+    match used.iter().find(|key| !connected.contains(key)) {
+        None => Ok(true),
+        Some(key) => {
+            let sentence = format!(
+                "{key} signed for {agent}, and is none of the keys that you know: somebody else signed, \
+                 or you did not name every key that the agent has had"
+            );
+            Err(broken(ABOUT, sentence))
+        }
+    }
+}
+
+fn next_connected(
+    connected: &BTreeSet<PublicKey>,
+    rotations: &[(PublicKey, PublicKey)],
+) -> Option<PublicKey> {
+    rotations.iter().find_map(|(old, new)| {
+        match (connected.contains(old), connected.contains(new)) {
+            (true, false) => Some(*new),
+            (false, true) => Some(*old),
+            (_, _) => None,
+        }
+    })
 }
 
 fn distinct(signed: &[SignedBy<'_>]) -> Vec<AgentKey> {

@@ -2,8 +2,8 @@
 
 use super::transfers::{claimed, elsewhere, sentence};
 use super::{
-    Broken, Checked, ClaimVerdict, PaidPayment, PaidTransfer, Steps, broken, event, keys, numbered,
-    places, times,
+    Broken, Checked, ClaimVerdict, PaidPayment, PaidTransfer, Steps, Trusted, broken, event, keys,
+    numbered, places, times,
 };
 use crate::checkpoint::verifies;
 use crate::receipt::{CompactReceipt, ask};
@@ -21,19 +21,19 @@ use x811_protocol::time::TimestampMs;
 /// which names the receipt key: else it is not `trusted`. Whose the log is it never says.
 #[must_use]
 pub fn verify_compact(receipt: &CompactReceipt, trust: Option<&Policy>) -> Checked {
-    verify_compact_refreshed(receipt, trust, None)
+    let trusted = Trusted {
+        policy: trust,
+        ..Trusted::default()
+    };
+    verify_compact_trusting(receipt, trusted)
 }
 
-/// The same with what the ledger said later of the receipt's tree, for one who trusts the key by
-/// which the ledger replaced the one that signed it.
+/// The same with everything that the verifier has from other sources. A compact receipt has no key of an agent to
+/// compare.
 #[must_use]
-pub fn verify_compact_refreshed(
-    receipt: &CompactReceipt,
-    trust: Option<&Policy>,
-    refresh: Option<&Refresh>,
-) -> Checked {
-    let mut steps = Steps::under(trust);
-    let paid = check(receipt, trust, refresh, &mut steps);
+pub fn verify_compact_trusting(receipt: &CompactReceipt, trusted: Trusted<'_>) -> Checked {
+    let mut steps = Steps::under(trusted.policy);
+    let paid = check(receipt, trusted, &mut steps);
     let checked = steps.checked(paid);
     Checked {
         trusted: checked.trusted && receipt.statement.keys.is_some(),
@@ -43,12 +43,11 @@ pub fn verify_compact_refreshed(
 
 fn check(
     receipt: &CompactReceipt,
-    trust: Option<&Policy>,
-    refresh: Option<&Refresh>,
+    trusted: Trusted<'_>,
     steps: &mut Steps,
 ) -> Result<PaidPayment, Broken> {
     let (record, confirmed, interaction) = confirmed(receipt)?;
-    let root = root(receipt, &record, trust, refresh, steps)?;
+    let root = root(receipt, &record, trusted.policy, trusted.refresh, steps)?;
     let statement = &receipt.statement;
     statement
         .verify(&verifies)
@@ -83,7 +82,11 @@ fn check(
     steps.by_the_log("record", sentence_of_record);
     let without = "price, payee and consent, and how deep and by how many endpoints a transfer had to \
                    be shown: a compact receipt has no messages and no parameters";
-    steps.add("messages", ClaimVerdict::NotChecked, without);
+    steps.not_checked("messages", without);
+    if trusted.agent_keys.is_some() {
+        let sentence = "the agents' keys: a compact receipt has none of them";
+        steps.not_checked("keys", sentence);
+    }
     let transfers = claimed(&confirmed)?;
     surplus(&confirmed, &transfers)?;
     numbered(&record, &confirmed)?;

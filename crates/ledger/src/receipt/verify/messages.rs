@@ -2,6 +2,7 @@
 
 use super::agent_keys::keys;
 use super::{Broken, Steps, Terms, broken};
+use crate::audit::KnownAgentKeys;
 use crate::receipt::{LeafPlace, Receipt};
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
@@ -73,6 +74,7 @@ impl Messages {
         receipt: &Receipt,
         ledger: Did,
         confirmed: &Confirmed,
+        known: &KnownAgentKeys,
         steps: &mut Steps,
     ) -> Result<Messages, Broken> {
         let about = "messages";
@@ -105,7 +107,7 @@ impl Messages {
             return Err(broken("terms", OUT_OF_ORDER));
         }
         let messages = Messages::sorted(read)?;
-        keys(receipt, ledger, &messages, steps)?;
+        keys(receipt, ledger, &messages, known, steps)?;
         let sentence = "OFFER, ACCEPT, VERIFY and PAYMENT are signed by the keys named above, and \
                         the records that follow from them are those that the confirmation names";
         steps.proven(about, sentence);
@@ -174,6 +176,10 @@ impl Messages {
     /// The provider's key.
     pub(super) fn provider_key(&self) -> AgentKey {
         self.offer.signed().key
+    }
+
+    pub(super) fn provider(&self) -> Did {
+        self.offer.accepted.envelope.from
     }
 
     pub(super) fn initiator(&self) -> Did {

@@ -11,10 +11,11 @@ mod settled;
 mod times;
 mod transfers;
 
-pub use compact::{verify_compact, verify_compact_refreshed};
+pub use compact::{verify_compact, verify_compact_trusting};
 pub use paid::{PaidPayment, PaidTransfer, Terms};
 
 use super::{Receipt, ask};
+use crate::audit::KnownAgentKeys;
 use crate::refresh::Refresh;
 use crate::standing::Standing;
 use messages::Messages;
@@ -81,34 +82,47 @@ pub struct AsOf {
     pub not_before_ms: TimestampMs,
 }
 
+/// What a verifier has from other sources than the receipt.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Trusted<'a> {
+    /// The log and the witnesses that are trusted.
+    pub policy: Option<&'a Policy>,
+    /// A later statement of the ledger about the receipt's checkpoint, where the trusted key is one that
+    /// replaced the key of the checkpoint.
+    pub refresh: Option<&'a Refresh>,
+    /// Keys of agents.
+    pub agent_keys: Option<&'a KnownAgentKeys>,
+}
+
 /// Verifies a receipt offline. Without `trust` it is only found to hold together: whose ledger it is
 /// stays open, and what rests on that is asserted, for anybody can open a ledger.
 #[must_use]
 pub fn verify(receipt: &Receipt, trust: Option<&Policy>) -> Checked {
-    verify_refreshed(receipt, trust, None)
+    let trusted = Trusted {
+        policy: trust,
+        ..Trusted::default()
+    };
+    verify_trusting(receipt, trusted)
 }
 
-/// The same with what the ledger said later of the receipt's checkpoint, for one who trusts the key
-/// by which the ledger replaced that one.
+/// The same with everything that the verifier has from other sources.
 #[must_use]
-pub fn verify_refreshed(
-    receipt: &Receipt,
-    trust: Option<&Policy>,
-    refresh: Option<&Refresh>,
-) -> Checked {
-    let mut steps = Steps::under(trust);
-    let paid = check(receipt, trust, refresh, &mut steps);
+pub fn verify_trusting(receipt: &Receipt, trusted: Trusted<'_>) -> Checked {
+    let mut steps = Steps::under(trusted.policy);
+    let paid = check(receipt, trusted, &mut steps);
     steps.checked(paid)
 }
 
 fn check(
     receipt: &Receipt,
-    trust: Option<&Policy>,
-    refresh: Option<&Refresh>,
+    trusted: Trusted<'_>,
     steps: &mut Steps,
 ) -> Result<PaidPayment, Broken> {
     let opened = keys::opened(receipt)?;
-    let checkpoint = keys::checkpoint(receipt, trust, refresh, &opened, steps)?;
+    let Trusted {
+        policy, refresh, ..
+    } = trusted;
+    let checkpoint = keys::checkpoint(receipt, policy, refresh, &opened, steps)?;
     let (record, confirmed) = confirmed(receipt)?;
     let parameters = under_one_root(receipt, &record, &checkpoint)?;
     keys::issuer(receipt, &opened, &checkpoint, steps)?;
@@ -120,7 +134,9 @@ fn check(
     );
     steps.by_the_log("record", sentence);
     keys::standing(receipt, &opened, &checkpoint, &record, steps)?;
-    let messages = Messages::read(receipt, opened.did, &confirmed, steps)?;
+    let unknown = KnownAgentKeys::default();
+    let known = trusted.agent_keys.unwrap_or(&unknown);
+    let messages = Messages::read(receipt, opened.did, &confirmed, known, steps)?;
     let terms = messages.terms(receipt.interaction, steps)?;
     let grounds = Grounds {
         ledger: opened.did,
@@ -155,7 +171,7 @@ fn check(
 /// # Errors
 /// What does not hold in the receipt.
 pub fn tlog_proof(receipt: &Receipt) -> Result<TlogProof, Step> {
-    let checked = check(receipt, None, None, &mut Steps::under(None));
+    let checked = check(receipt, Trusted::default(), &mut Steps::under(None));
     let proof = checked.and_then(|_| proof_of_confirmed(receipt));
     proof.map_err(|Broken { about, sentence }| Step {
         about,

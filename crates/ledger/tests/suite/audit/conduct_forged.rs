@@ -2,13 +2,14 @@
 //! a competitor is to be kept out of sessions, or a friend kept in, or an agreement used up.
 
 use serde_json::{Value, json};
-use x811_ledger::audit::Cause;
+use x811_ledger::audit::{Attested, Cause};
 use x811_protocol::parameters::Exclusion;
 
 use super::bargain::Bargain;
 use super::conduct::{Scene, broken, excluding, exclusion_of, lift};
 use super::forger::Forger;
 use super::party::Party;
+use super::scene::found;
 
 const DECISION: Cause = Cause::ReDecisionDiffers;
 const STATE: Cause = Cause::StateDiffers;
@@ -256,4 +257,19 @@ async fn cc_086_uses_that_are_hidden_or_invented_are_found() {
     let other = format!("agreement:{}", moved.other.agreement.unwrap().0);
     moved.forger.parts.records[at].draft.stream = other;
     assert_eq!(moved.first(), (at as u64, DECISION));
+}
+
+/// No log names operators, so the report names whoever lifted an exclusion, and the key.
+#[tokio::test]
+async fn cc_113_whoever_lifted_an_exclusion_is_in_the_report() {
+    let honest = Forgery::after(3, true).await;
+    let report = honest.forger.report();
+    assert_eq!(found(&report), []);
+    let key = honest.operator.key.public().to_string();
+    let lifted = report
+        .remarks
+        .iter()
+        .filter(|it| it.sentence.contains("was lifted by") && it.sentence.contains(&key));
+    assert_eq!(lifted.count(), 1, "{:#?}", report.remarks);
+    assert_eq!(report.attested[&Attested::Operators].count, 1);
 }

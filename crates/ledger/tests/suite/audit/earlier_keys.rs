@@ -7,9 +7,9 @@ use x811_eventlog::{Checkpoint, Hash, Multiproof, Policy, Record, root_of};
 use x811_ledger::audit::{Cause, Options, Report, Verdict as Proven, audit_export};
 use x811_ledger::export::StreamEnd;
 use x811_ledger::receipt::{
-    Checked, ClaimVerdict, Receipt, ReceiptError, verify, verify_refreshed,
+    Checked, ClaimVerdict, Receipt, ReceiptError, Trusted, verify, verify_trusting,
 };
-use x811_ledger::receipt::{verify_compact, verify_compact_refreshed};
+use x811_ledger::receipt::{verify_compact, verify_compact_trusting};
 use x811_ledger::refresh::Refresh;
 use x811_ledger::standing::Standing;
 use x811_protocol::event::LedgerRole;
@@ -22,6 +22,14 @@ use super::forged_bundle::File;
 use super::ledgerbox::{Ledgerbox, impatient};
 use super::papers::{made, named, receipts_in_both_forms, refreshed, trusting};
 use super::scene::{found, pay};
+
+fn trusted<'a>(policy: &'a Policy, refresh: Option<&'a Refresh>) -> Trusted<'a> {
+    Trusted {
+        policy: Some(policy),
+        refresh,
+        agent_keys: None,
+    }
+}
 
 /// A deal that is paid.
 pub(crate) async fn paid() -> (Ledgerbox, Deal) {
@@ -378,7 +386,7 @@ async fn lc_8_papers_from_before_a_rotation_hold_after_refresh_and_by_quorum() {
     assert!(report.trust.rotated.is_some());
 
     let refresh = refreshed(&ledgerbox, size).await;
-    let checked = verify_refreshed(&whole, Some(&policy), Some(&refresh));
+    let checked = verify_trusting(&whole, trusted(&policy, Some(&refresh)));
     assert!(holds(&checked), "{checked:?}");
     assert_eq!(verdict(&checked, "checkpoint"), ClaimVerdict::Proven);
     let said = "an end is by the key that was replaced since";
@@ -387,7 +395,7 @@ async fn lc_8_papers_from_before_a_rotation_hold_after_refresh_and_by_quorum() {
         ClaimVerdict::Asserted,
         "{said}"
     );
-    let checked = verify_compact_refreshed(&compact, Some(&policy), Some(&refresh));
+    let checked = verify_compact_trusting(&compact, trusted(&policy, Some(&refresh)));
     assert!(holds(&checked), "{checked:?}");
     let report = judged(&paper, &policy, Some(&refresh));
     assert_eq!(
@@ -402,7 +410,7 @@ async fn lc_8_papers_from_before_a_rotation_hold_after_refresh_and_by_quorum() {
         ..refresh
     };
     assert_eq!(Refresh::from_bytes(&keys.to_bytes()), Ok(keys.clone()));
-    assert!(!verify_refreshed(&whole, Some(&policy), Some(&keys)).trusted);
+    assert!(!verify_trusting(&whole, trusted(&policy, Some(&keys))).trusted);
     let (log, witness) = (named(&ledgerbox, &ledgerbox.checkpoint_key), witness().1);
     let asking = format!(
         "log {}\nwitness w {}\nquorum w\n",
@@ -413,10 +421,10 @@ async fn lc_8_papers_from_before_a_rotation_hold_after_refresh_and_by_quorum() {
     let mut seen = whole.clone();
     seen.checkpoint = cosigned(&whole.checkpoint);
     let seen = seen.sign(&ledgerbox.receipt_key);
-    let checked = verify_refreshed(&seen, Some(&asking), Some(&keys));
+    let checked = verify_trusting(&seen, trusted(&asking, Some(&keys)));
     assert!(holds(&checked), "{checked:?}");
     for (paper, refresh) in [(&whole, Some(&keys)), (&seen, None)] {
-        let checked = verify_refreshed(paper, Some(&asking), refresh);
+        let checked = verify_trusting(paper, trusted(&asking, refresh));
         assert_eq!((checked.trusted, checked.paid.is_some()), (false, true));
     }
 }
@@ -474,7 +482,7 @@ async fn lc_8_a_paper_that_the_newest_keys_statement_contradicts_is_broken() {
     let policy = trusting(&ledgerbox, &ledgerbox.checkpoint_key);
     let refresh = refreshed(&ledgerbox, size).await;
     let refused = |paper: &Receipt, refresh: &Refresh, expected: &str| {
-        let checked = verify_refreshed(paper, Some(&policy), Some(refresh));
+        let checked = verify_trusting(paper, trusted(&policy, Some(refresh)));
         let (about, why) = broken(&checked);
         assert!(
             about == "checkpoint" && why.contains(expected),
@@ -534,10 +542,10 @@ async fn lc_8_a_paper_that_the_newest_keys_statement_contradicts_is_broken() {
 
     // What is of another paper, or by a key that nobody trusts, tells nothing.
     let other = refreshed(&ledgerbox, size - 1).await;
-    let checked = verify_refreshed(&good, Some(&policy), Some(&other));
+    let checked = verify_trusting(&good, trusted(&policy, Some(&other)));
     assert_eq!((checked.trusted, checked.paid.is_some()), (false, true));
     let strangers = trusting(&ledgerbox, &stranger);
-    let checked = verify_refreshed(&good, Some(&strangers), Some(&refresh));
+    let checked = verify_trusting(&good, trusted(&strangers, Some(&refresh)));
     assert_eq!((checked.trusted, checked.paid.is_some()), (false, true));
 }
 

@@ -10,6 +10,7 @@
 
 mod against;
 mod against_words;
+mod agent_keys;
 mod agent_rows;
 mod authorizations_forged;
 mod clean;

@@ -55,7 +55,7 @@ fn update_payload(ledgerbox: &Ledgerbox, party: &Party, expires_at: TimestampMs)
 }
 
 /// The payload that gives `party` a new key, and who it is from then on.
-fn rotated(ledgerbox: &Ledgerbox, party: &Party) -> (Value, Party) {
+pub(crate) fn rotated(ledgerbox: &Ledgerbox, party: &Party) -> (Value, Party) {
     let key = ledgerbox.party().key;
     let (old_key, new_key) = (party.key.public(), key.public());
     let text = rotation_message(party.did, ledgerbox.identity.did, old_key, new_key);

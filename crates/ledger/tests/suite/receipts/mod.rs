@@ -10,6 +10,7 @@ mod every_member;
 mod honest;
 mod issued;
 mod keys;
+mod known_keys;
 mod mutations;
 mod named_by_key;
 mod nesting;
