@@ -47,6 +47,7 @@ mod mutations;
 mod noted;
 mod notices;
 mod order;
+mod orders;
 mod overdue;
 mod pages;
 mod papers;
