@@ -386,13 +386,16 @@ impl Heads {
         }
     }
 
-    /// Counts a finalized head that is above every head that was recorded.
+    /// Counts a finalized head that is above every head that was recorded; a bundle has too few of them.
     fn finalized(&self, decided: &Decided<'_>, chain: Option<Chain>, remarks: &mut Remarks) {
         let (Event::Settlement(SettlementEvent::Final(reached)), Some(chain)) =
             (decided.event, chain)
         else {
             return;
         };
+        if decided.is_extract {
+            return;
+        }
         let highest = self.highest.get(&chain.id);
         if highest.is_none_or(|(highest, _)| reached.head.number > *highest) {
             remarks.attest(Attested::FinalHeads, decided.spot.position);

@@ -81,7 +81,7 @@ pub(super) fn keys(
     if knows_initiator && knows_provider {
         steps.proven(ABOUT, sentence);
     } else {
-        let advice = "compare it with a key from another source: --agent-key DID=KEY";
+        let advice = "compare them with keys from another source: --agent-key DID=KEY";
         steps.asserted(ABOUT, format!("{sentence}; {advice}"));
     }
     Ok(())
