@@ -1,12 +1,13 @@
 """Receipts of payments, verified from FORMAT.md and EVENTS.md alone: every signature and hash, the
 records made anew from the messages, whose keys signed them, and what the messages and transfers have
-to say to each other. What the transfers have to be is in `settled.py`.
+to say to each other. What the transfers have to be is in `settled.py`, what the rest determines in `derived.py`.
 """
 
 from base64 import b64decode
 from hashlib import sha256
 from pathlib import Path
 
+import derived
 from canonical import canonical, read_json
 from messages import envelope_of, facts_of, tag
 from settled import settle
@@ -74,7 +75,8 @@ def receipt(file, vkey):
         ends(read["end"], read["confirmed"], leaves, stream, checkpoint[0], keys)
     confirmed = read["confirmed"]["event"]
     hold(confirmed["type"] == "confirmed", "no confirmation")
-    messages = enclosed(read["envelopes"], stream, confirmed["records"])
+    messages, hashes = enclosed(read["envelopes"], stream, confirmed["records"])
+    every = messages
     places = [envelope["position"] for envelope in read["envelopes"]]
     hold(places == sorted(set(places)), "messages out of order")
     envelopes, request = read["envelopes"], []
@@ -95,7 +97,40 @@ def receipt(file, vkey):
     accepted = messages[1]["derived"], envelopes[1]["recorded_at_ms"]
     parameters = read["parameters"]["event"]
     total = settle(messages[3:], terms, confirmed, parameters, accepted)
+    consistent(read, every, leaves | hashes, (stream, agent))
     return f"{total} micro-USDC paid to {terms['provider']}"
+
+
+def consistent(read, messages, hashes, streams):
+    """That every member is what the others determine; `hashes` are those of all records, by position."""
+    stream, agent = streams
+    envelopes, confirmed, parameters = read["envelopes"], read["confirmed"], read["parameters"]
+    times = [envelope["recorded_at_ms"] for envelope in envelopes]
+    places = [envelope["position"] for envelope in envelopes]
+    derived.check_opened(read["ledger"]["event"], envelopes)
+    derived.check_derived(messages, times, places, parameters)
+    derived.check_times(messages, times, confirmed, parameters)
+    first = {"position": 0, "prev": "0" * 64, "stream_seq": 0} | read["ledger"]
+    of_ledger = [first, parameters, *read.get("rotations", [])]
+    parts = [(record, "ledger") for record in of_ledger]
+    parts += [(record, agent) for record in read.get("agent_keys", [])]
+    parts += [(record, stream) for record in [*envelopes, confirmed]]
+    records = [
+        (
+            record["position"],
+            record["recorded_at_ms"],
+            of,
+            record["stream_seq"],
+            record["prev"],
+            hashes[record["position"]].hex(),
+        )
+        for record, of in parts
+    ]
+    own = {hashes[place].hex() for place in places}
+    derived.check_log(records, confirmed, own, read.get("end"))
+    accept, verified = envelopes[-len(confirmed["event"]["records"]["payments"]) - 2 :][:2]
+    derived.check_result(accept, verified, confirmed["event"]["records"]["result"])
+    derived.check_numbers(confirmed)
 
 
 def ends(end, confirmed, leaves, stream, size, keys):
@@ -133,12 +168,14 @@ def under_checkpoint(read, leaves, vkey, origin, keys):
 
 
 def enclosed(envelopes, stream, records):
-    """The messages, once their records hash to what the confirmation lists."""
+    """The messages, once their records hash to what the confirmation lists, and the hashes by position."""
     due = [records["offer"], records["accept"], records["verify"], *records["payments"]]
     if len(envelopes) == len(due) + 1:
         due.insert(0, records["request"])
     hold(len(due) == len(envelopes), "other messages than the confirmation lists")
-    return [message(read, stream, hash) for read, hash in zip(envelopes, due)]
+    made = [message(read, stream, hash) for read, hash in zip(envelopes, due)]
+    hashes = {read["position"]: bytes.fromhex(hash) for read, hash in zip(envelopes, due)}
+    return made, hashes
 
 
 def message(read, stream, due):

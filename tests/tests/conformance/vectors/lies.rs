@@ -26,6 +26,7 @@ fn at<'a>(receipt: &'a mut Receipt, pointer: &str) -> &'a mut Value {
 fn of_payment(paid: &Receipt) -> Named {
     let lie = |name, change: &dyn Fn(&mut Receipt)| forged(name, paid, change);
     let accepted_s = paid.envelopes[1].place.recorded_at_ms / 1_000;
+    let confirmed_s = paid.confirmed.place.recorded_at_ms / 1_000;
     let binding = |bad: &mut Receipt, binding| bad.envelopes[3].derived.payer_binding = binding;
     vec![
         lie("lie-paid-to-somebody-else", &|bad| {
@@ -48,6 +49,16 @@ fn of_payment(paid: &Receipt) -> Named {
         }),
         lie("lie-older-than-accept", &|bad| {
             *at(bad, "/evidence/0/block/timestamp_s") = json!(accepted_s - 3)
+        }),
+        lie("lie-block-from-later", &|bad| {
+            *at(bad, "/evidence/0/block/timestamp_s") = json!(confirmed_s + 7)
+        }),
+        lie("lie-longer-for-the-result", &|bad| {
+            let derived = &mut bad.envelopes[1].derived;
+            derived.deadline_at_ms = derived.deadline_at_ms.map(|at| at.saturating_add_ms(1));
+        }),
+        lie("lie-one-before-the-first", &|bad| {
+            bad.confirmed.event["provider_prev"] = json!("a".repeat(64))
         }),
         lie("lie-beyond-the-count", &|bad| {
             *at(bad, "/evidence/0/transfer_count") = json!(0)
