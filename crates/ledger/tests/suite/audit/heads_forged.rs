@@ -4,7 +4,7 @@
 use serde_json::json;
 use x811_ledger::audit::{Cause, Report};
 use x811_protocol::evm::ChainId;
-use x811_protocol::observation::{BlindCause, Observation};
+use x811_protocol::observation::{BlindCause, Observation, Sweep};
 
 use super::base::{BASE, Base, GENESIS_S, tx};
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};
@@ -205,6 +205,37 @@ async fn lc_9_heads_of_an_accept_that_are_doubled_are_found() {
         .as_array_mut()
         .unwrap();
     heads.push(heads[0].clone());
+    let report = audit(&resealed(parts));
+    assert_eq!(found(&report), [(at as u64, "derived.heads", DIFFERS)]);
+}
+
+/// The heads of two networks have one order.
+#[tokio::test]
+async fn lc_9_heads_of_an_accept_in_another_order_are_found() {
+    let ledgerbox = Ledgerbox::but(|it| {
+        let mut second = it.networks[0].clone();
+        second.name = format!("{BASE}-2");
+        second.chain_id = ChainId::new(84_532);
+        it.networks.push(second);
+    })
+    .await;
+    ledgerbox.sweep().await;
+    let Observation::Sweep(sweep) = ledgerbox.base.sweep(Base::head_number(ledgerbox.now()), [])
+    else {
+        panic!("a sweep of Base");
+    };
+    let network = format!("{BASE}-2");
+    ledgerbox
+        .observe(Observation::Sweep(Sweep { network, ..sweep }))
+        .await;
+    Deal::opened(&ledgerbox, Until::Accepted).await;
+    let bytes = honest(&ledgerbox).await;
+    let mut parts = Parts::of(&bytes);
+    let at = parts.find_message("x811/accept");
+    let heads = parts.records[at].member("/derived/heads").as_array_mut();
+    let heads = heads.unwrap();
+    assert_eq!(heads.len(), 2);
+    heads.swap(0, 1);
     let report = audit(&resealed(parts));
     assert_eq!(found(&report), [(at as u64, "derived.heads", DIFFERS)]);
 }
