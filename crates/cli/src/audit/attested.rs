@@ -2,7 +2,7 @@
 
 use x811_ledger::audit::{Erasure, Report};
 
-/// One note for each kind, with its count.
+/// A note for each kind, with its count.
 pub(super) fn notes(report: &Report) -> impl Iterator<Item = String> {
     report.attested.iter().map(|(what, counted)| {
         format!(
@@ -12,7 +12,7 @@ pub(super) fn notes(report: &Report) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether the record of an erasure keeps the operator's order.
+/// Words for whether the record of an erasure keeps the operator's order.
 pub(super) fn order(erasure: &Erasure) -> &'static str {
     match erasure.is_ordered {
         true => "by a signed order",

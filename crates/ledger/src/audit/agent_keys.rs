@@ -41,7 +41,7 @@ impl KnownAgentKeys {
     }
 }
 
-/// How many agents have the keys that the auditor knows, and the agents whose keys the ledger alone attests.
+/// Numbers of agents by how well their keys are known, and the agents whose keys the ledger alone attests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AgentKeysReport {
     /// Agents whose every key is known, or connected to a known key by rotations.

@@ -29,10 +29,10 @@ named! {
     }
 }
 
-/// How many statements of one kind there are.
+/// The statements of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AttestedCount {
-    /// Number of statements.
+    /// Their number.
     pub count: u64,
     /// Position of the first.
     pub first: u64,

@@ -17,7 +17,7 @@ const COUNTER: &str = "x811.negotiation/counter";
 const ACCEPT: &str = "x811.negotiation/accept";
 
 /// Three negotiations: agreed and engaged, agreed and not engaged, and countered once.
-async fn honest() -> Story {
+pub(super) async fn honest() -> Story {
     let ledgerbox = talking(Contracts {
         engagement_ms: ENGAGEMENT_MS,
         ..Contracts::DEFAULT

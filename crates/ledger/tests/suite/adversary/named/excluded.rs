@@ -16,7 +16,7 @@ use super::super::party::Account;
 use super::Story;
 
 /// An agent is excluded, the exclusion is lifted, and it proposes a round that is decided.
-async fn honest() -> Story {
+pub(super) async fn honest() -> Story {
     let mut parameters = parameters();
     parameters.capabilities = Some(Capabilities {
         exclusion: Some(Exclusion::DEFAULT),

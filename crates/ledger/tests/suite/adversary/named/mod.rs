@@ -14,6 +14,7 @@ mod late_watch;
 mod mail;
 mod money;
 mod notices;
+mod pairs;
 mod parties;
 mod quorum;
 mod reported;
