@@ -47,7 +47,7 @@ part_dependencies() {
 
 part forgeries "every lie about every member of every event"
 part_forgeries() {
-  sizes X811_FORGERIES=all X811_READ_FORGERIES=12 X811_PAIRS=1000
+  sizes X811_FORGERIES=all X811_READ_FORGERIES=12 X811_PAIRS=1000 X811_TRACES=1
   full_tests 'package(x811-ledger) and test(/^adversary::/) or package(x811-tests) and test(/^forgeries::/)'
 }
 

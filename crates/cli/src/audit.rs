@@ -55,7 +55,8 @@ pub(crate) struct Args {
     /// contract, or `-` for standard input
     source: PathBuf,
     /// A second file of the same log: an export, a bundle, a receipt or a signed checkpoint, as the first
-    /// may be then. Nothing is audited: it is only found whether the two contradict each other
+    /// may be then, or a trace of an export or bundle. Nothing is audited: it is only found whether the two
+    /// contradict each other
     #[arg(conflicts_with_all = [
         "expect_head", "checkpoint", "key", "policy", "agent_keys", "agent_keys_file", "checkpoint-dir",
         "hash_only", "html", "csv", "from", "to", "rpc",

@@ -23,7 +23,16 @@ pub(crate) fn read(file: &Path, most_bytes: usize) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Also where it has more than `most_bytes`, or is not UTF-8.
 pub(crate) fn text(file: &Path, most_bytes: usize) -> io::Result<String> {
-    let bytes = read(file, most_bytes)?;
+    text_of(read(file, most_bytes)?.as_slice(), most_bytes)
+}
+
+/// The text of a file that is open.
+///
+/// # Errors
+/// As [`text`].
+pub(crate) fn text_of(input: impl Read, most_bytes: usize) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    input.take(most_bytes as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > most_bytes {
         let why = format!("it has more than {most_bytes} bytes, the most that is read");
         return Err(io::Error::other(why));

@@ -12,8 +12,10 @@ pub(crate) enum Kind {
     Page,
 }
 
+const TRACE: &str = "it is a trace: `x811 trace verify` reads it, and `x811 audit LOG TRACE` holds it against a log";
+
 /// How each begins, and which command reads it.
-const KINDS: [(Kind, &[u8], &str); 7] = [
+const KINDS: [(Kind, &[u8], &str); 9] = [
     (
         Kind::Receipt,
         b"{\"ask\":",
@@ -24,11 +26,10 @@ const KINDS: [(Kind, &[u8], &str); 7] = [
         b"{\"payload\":",
         "it is an agreement that two signed: `x811 capability verify` reads it",
     ),
-    (
-        Kind::Trace,
-        b"{\"wid\":",
-        "it is a trace: `x811 trace verify` reads it",
-    ),
+    (Kind::Trace, b"{\"wid\":", TRACE),
+    // Whatever wrote it anew may put its members in order.
+    (Kind::Trace, b"{\"own\":", TRACE),
+    (Kind::Trace, b"{\"tokens\":", TRACE),
     (
         Kind::Export,
         b"{\"did\":",
@@ -59,6 +60,11 @@ fn known(first: &[u8]) -> Option<(Kind, &'static str)> {
     found.map(|(kind, _, what)| (*kind, *what))
 }
 
+/// True for the first bytes of a file of that kind, blanks aside.
+pub(crate) fn is(kind: Kind, first: &[u8]) -> bool {
+    known(first).is_some_and(|(known, _)| known == kind)
+}
+
 /// What a file with these first bytes is, blanks aside; `None` for whatever is none of those.
 pub(crate) fn what(first: &[u8]) -> Option<&'static str> {
     known(first).map(|(_, what)| what)
@@ -76,10 +82,11 @@ mod tests {
 
     #[test]
     fn lc_9_a_file_for_another_command_is_known_by_how_it_begins() {
-        let table: [(&[u8], &str); 9] = [
+        let table: [(&[u8], &str); 10] = [
             (b"{\"ask\":\"/api/v1", "receipt verify"),
             (b"{\"payload\":\"eyJ", "capability verify"),
             (b"{\n  \"wid\": \"01\"", "trace verify"),
+            (b"{\"own\":[],\"tokens\"", "audit LOG TRACE"),
             (b"{\"did\":\"did:x811:", "x811 audit"),
             (b"c2sp.org/tlog-proof@v1\n", "--proofs"),
             (b"x811/01a216a3\n12\n", "--checkpoint"),

@@ -3,12 +3,14 @@
 mod show;
 mod verify;
 
+use std::collections::BTreeMap;
+
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::Value;
 use x811_client::http::Trace;
 use x811_protocol::key::KeyId;
-use x811_protocol::trace::{Claims, OwnStep, check, check_own};
+use x811_protocol::trace::{Claims, NotShown, OwnStep, verify as verified};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -16,11 +18,14 @@ use crate::failure::Failure;
 use crate::output::{Out, Report, Tone};
 use x811_protocol::shown::shorten;
 
+/// Most bytes of a kept trace.
+pub(crate) const MAX_TRACE_BYTES: usize = 64 << 20;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Fetch the trace of a round, session, agreement or contract, check it and show it
     Show(show::Args),
-    /// Check a trace that was kept, offline: signatures, order, what each step rests on, agents' own tokens
+    /// Check a trace that was kept, offline: signatures, order, counts, hashes, times, agents' own tokens
     Verify(verify::Args),
 }
 
@@ -46,33 +51,27 @@ struct Checked {
     nodes: Vec<Claims>,
     /// What became of agents' own tokens.
     own_steps: Vec<OwnStep>,
+    /// Claims that the trace alone cannot show, with their number.
+    not_checked: BTreeMap<NotShown, u64>,
 }
 
 impl Checked {
     /// Holds every token; `by` is the key that it has to be, where it is known.
     fn of(trace: Trace, by: Option<KeyId>) -> Result<Checked, Failure> {
-        let tokens: Vec<&str> = trace.tokens.iter().map(String::as_str).collect();
-        let (nodes, found) = check(&tokens)
+        let checked = verified(trace.wid, &trace.tokens, &trace.own)
             .map_err(|fault| Failure::untrusted(format!("the trace does not hold: {fault}")))?;
-        let Some(found) = found else {
-            return Err(Failure::untrusted("the trace has no tokens"));
-        };
+        let found = checked.by;
         if by.is_some_and(|by| by != found) {
             let message = format!("the trace is signed by {found}, which is not the key given");
             return Err(Failure::untrusted(message));
         }
-        let wid = trace.wid.to_string();
-        if nodes.iter().any(|node| node.wid != wid) {
-            return Err(Failure::untrusted("its tokens are of another trace"));
-        }
-        let own_steps = check_own(&nodes, &trace.own)
-            .map_err(|fault| Failure::untrusted(format!("the trace does not hold: {fault}")))?;
         Ok(Checked {
             trace,
             signed_by: found.to_string(),
             proven: by.is_some(),
-            nodes,
-            own_steps,
+            nodes: checked.nodes,
+            own_steps: checked.own_steps,
+            not_checked: checked.not_checked,
         })
     }
 }
@@ -136,8 +135,12 @@ impl Report for Checked {
         let header = ["node", "recorded", "what", "who", "says", "rests on"];
         out.table(&header, &rows);
         self.print_own(out);
+        out.gap();
+        for (claim, count) in &self.not_checked {
+            out.line(format_args!("not checked: {claim} ({count})"));
+        }
+        out.line("x811 audit BUNDLE TRACE holds the trace against the log");
         if !self.proven {
-            out.gap();
             out.line("whose key that is is the trace's own word: give the ledger's with --key");
         }
     }

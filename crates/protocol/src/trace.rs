@@ -7,28 +7,33 @@
 //! tokens of their own is listed beside it, and [`check_own`] takes it step by step.
 
 mod agreement;
+mod content;
 mod contract;
 mod own;
 mod round;
 mod token;
+mod verify;
 mod wid;
 
-pub use agreement::{agreement_nodes, sessions_of};
-pub use contract::contract_nodes;
+pub use agreement::sessions_of;
 pub use own::{Own, OwnStep, OwnToken, check_own, check_presented, owns};
-pub use round::round_nodes;
-pub use token::{Claims, TraceFault, check, token};
+pub use token::{Claims, SKEW_S, TraceFault, check, token};
+pub use verify::{NotShown, Verified, verify};
 pub use wid::{NotAWid, Wid};
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::{Builder, Uuid};
 
 use crate::canonical::to_canonical;
 use crate::did::Did;
 use crate::digest::Digest;
+use crate::envelope::AcceptedHeader;
 use crate::event::Event;
+use crate::facts::{CapabilityFacts, ConsensusFacts, Facts};
 use crate::stream::Subject;
 use crate::time::TimestampMs;
+use content::{Place, ShownText};
 
 /// What a node's id is hashed over besides its record.
 const DOMAIN: &[u8] = b"x811 ect v1";
@@ -42,6 +47,12 @@ const BEGINNING_BYTES: usize = 512;
 
 /// The longest terms that stand in a node, in bytes of their RFC 8785 form (CX-45).
 const MOST_TERMS_BYTES: usize = 1_200;
+
+/// Messages with more bytes are shown by their hashes alone, so that a trace takes bounded memory.
+const MOST_BODY_BYTES: u64 = 65_536;
+
+/// The most attempts of a round, or sessions of an agreement, that one trace has.
+pub const MOST_PARTS: usize = 64;
 
 named! {
     /// What was done: `exec_act`.
@@ -107,6 +118,26 @@ impl Act {
     }
 }
 
+impl Act {
+    /// The members of a node that rest on bodies of messages, which may be erased.
+    pub const fn of_bodies(self) -> &'static [&'static str] {
+        match self {
+            Act::Propose => &["ect", "subject"],
+            Act::Vote | Act::HumanDecision | Act::SessionClose => &["ect", "rationale"],
+            Act::AgreementCreate | Act::Renegotiate => &["ect", "previous_terms", "terms"],
+            Act::AgreementRevoke => &["ect", "reason"],
+            Act::ContractOffer
+            | Act::ContractCounter
+            | Act::ContractAccept
+            | Act::ContractReject
+            | Act::ContractWithdraw => &["ect", "message", "terms"],
+            Act::Votes | Act::Commit | Act::Escalate | Act::ContractLapse | Act::ContractEngage => {
+                &[]
+            }
+        }
+    }
+}
+
 /// A record of what is traced.
 #[derive(Debug, Clone, Copy)]
 pub struct Recorded<'a> {
@@ -141,6 +172,14 @@ pub struct Node {
     pub said: Map<String, Value>,
 }
 
+/// The members of an object.
+fn members_of(object: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(object) {
+        Ok(Value::Object(members)) => members,
+        Ok(_) | Err(_) => Map::new(),
+    }
+}
+
 fn jti(parts: &[&[u8]]) -> Uuid {
     let digest = Digest::of_parts(&[&[DOMAIN], parts].concat());
     let mut bytes = [0; 16];
@@ -149,14 +188,15 @@ fn jti(parts: &[&[u8]]) -> Uuid {
 }
 
 impl Recorded<'_> {
-    /// Its node: `more` is what it says besides where its record stands.
-    fn node(&self, act: Act, pred: Vec<Uuid>, more: Value) -> Node {
-        let mut said = Map::new();
-        said.insert("position".to_owned(), json!(self.position));
-        said.insert("record_hash".to_owned(), json!(self.hash));
-        if let Value::Object(more) = more {
-            said.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
-        }
+    /// Its node with this content.
+    fn node(&self, act: Act, pred: Vec<Uuid>, content: &impl Serialize) -> Node {
+        let place = Place {
+            ect: None,
+            position: self.position,
+            record_hash: self.hash,
+        };
+        let mut said = members_of(&place);
+        said.extend(members_of(content));
         Node {
             act,
             jti: jti(&[self.hash.as_bytes()]),
@@ -168,9 +208,9 @@ impl Recorded<'_> {
     }
 
     /// The text of that name in its message, if that is at hand.
-    fn text(&self, name: &str) -> Value {
+    fn text(&self, name: &str) -> Option<ShownText> {
         let text = self.payload.and_then(|payload| payload.get(name));
-        text.and_then(Value::as_str).map_or(Value::Null, shown_text)
+        text.and_then(Value::as_str).map(ShownText::of)
     }
 
     /// The token of the agent's own in its message.
@@ -203,29 +243,52 @@ pub const SHOWN_MEMBERS: [&str; 7] = [
     "terms",
 ];
 
-/// A text as a node has it: whole, or its hash and its beginning. Its JSON form is what counts: what
-/// has to be escaped is longer there.
-fn shown_text(text: &str) -> Value {
-    let json_bytes = |text: &str| to_canonical(text).len().saturating_sub(2);
-    if json_bytes(text) <= MOST_TEXT_BYTES {
-        return text.into();
+/// The nodes of a trace that is named by `subject`, whose `records` come in order of position; none of a subject
+/// that has no traces.
+pub fn nodes<'a>(subject: Subject, records: impl IntoIterator<Item = Recorded<'a>>) -> Vec<Node> {
+    if let Subject::Round(_) = subject {
+        round::round_nodes(records)
+    } else if let Subject::Contract(_) = subject {
+        contract::contract_nodes(records)
+    } else {
+        agreement::agreement_nodes(records)
     }
-    let mut end = text.floor_char_boundary(BEGINNING_BYTES);
-    while json_bytes(&text[..end]) > BEGINNING_BYTES {
-        end = text.floor_char_boundary(end.saturating_sub(1));
-    }
-    json!({ "begins": &text[..end], "sha256": Digest::of(text.as_bytes()) })
+}
+
+/// The envelope of a message whose body a trace shows something of.
+pub fn shown_message(event: &Event) -> Option<&AcceptedHeader> {
+    let Event::EnvelopeAccepted(accepted) = event else {
+        return None;
+    };
+    let is_shown = matches!(
+        accepted.facts,
+        Facts::Negotiation(_)
+            | Facts::Consensus(
+                ConsensusFacts::Propose(_)
+                    | ConsensusFacts::Vote(_)
+                    | ConsensusFacts::Reveal(_)
+                    | ConsensusFacts::HumanDecision(_)
+            )
+            | Facts::Capability(
+                CapabilityFacts::Agree(_)
+                    | CapabilityFacts::Reject(_)
+                    | CapabilityFacts::Close(_)
+                    | CapabilityFacts::Revoke(_)
+            )
+    );
+    let header = &accepted.envelope;
+    (is_shown && header.size <= MOST_BODY_BYTES).then_some(header)
 }
 
 /// Terms, where they are those of that hash, and neither long nor deep.
-fn shown_terms(terms: Option<&Value>, hash: Digest) -> Value {
+fn shown_terms(terms: Option<&Value>, hash: Digest) -> Option<Value> {
     let whole = terms.filter(|terms| {
         let bytes = to_canonical(terms);
         let fits =
             bytes.len() <= MOST_TERMS_BYTES && crate::json::depth(terms) <= token::MOST_TERMS_DEPTH;
         fits && Digest::of(&bytes) == hash
     });
-    whole.cloned().unwrap_or(Value::Null)
+    whole.cloned()
 }
 
 #[cfg(test)]

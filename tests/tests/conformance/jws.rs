@@ -21,9 +21,7 @@ use x811_protocol::key::{KeyId, SecretKey};
 use x811_protocol::payload::capability::signed_agreement;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
-use x811_protocol::trace::{
-    Act, Node, OwnToken, Recorded, check, check_own, contract_nodes, token,
-};
+use x811_protocol::trace::{Act, Node, OwnToken, Recorded, check, check_own, nodes, token};
 use x811_tests::anvil::checkout;
 use x811_tests::verifiers::{Job, Verifier};
 
@@ -358,14 +356,16 @@ fn trace_of_contract(bundle: &str) -> (String, Vec<String>) {
     let stream = records[0].0.stream().to_owned();
     let id = stream.strip_prefix("contract:").unwrap();
     let id = ContractId::from_public(&format!("neg-{id}")).unwrap();
-    let nodes = contract_nodes(records.iter().map(|(record, event, message)| Recorded {
+    let subject = Subject::Contract(id);
+    let records = records.iter().map(|(record, event, message)| Recorded {
         event,
         hash: x811_protocol::digest::Digest::from_bytes(*record.hash().as_bytes()),
         payload: message["payload"].as_object(),
         position: record.position(),
         recorded_at_ms: TimestampMs::new(record.recorded_at_ms()),
-        subject: Subject::Contract(id),
-    }));
+        subject,
+    });
+    let nodes = nodes(subject, records);
     let (kid, key) = signer(9);
     let now = TimestampMs::new(1_767_400_000_000);
     let token = |node| token(node, &id.to_public(), now, kid, &key);

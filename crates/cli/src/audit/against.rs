@@ -1,4 +1,6 @@
-//! `x811 audit A B`: whether two files of one log contradict each other.
+//! `x811 audit A B`: whether two files of one log contradict each other, or a trace and a log.
+
+mod trace;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -10,6 +12,7 @@ use x811_ledger::audit::{AgainstError, Comparison, PaperReport, compare};
 use crate::data_dir::unreadable;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::kinds::{self, Kind};
 use crate::output::{Out, Report, Tone};
 
 /// Most contradictions that are shown; `--json` lists more.
@@ -23,7 +26,16 @@ pub(super) fn run(one: &Path, other: &Path, out: &mut Out) -> Result<Exit, Failu
         let message = "only one of the two files can be standard input";
         return Err(Failure::usage(message));
     }
-    let (first, second) = (open(one)?, open(other)?);
+    let (mut first, mut second) = (open(one)?, open(other)?);
+    match (is_trace(&mut first), is_trace(&mut second)) {
+        (true, true) => {
+            let message = "both files are traces: a trace is held against an export or a bundle";
+            return Err(Failure::usage(message).hint("x811 export --help"));
+        }
+        (true, false) => return trace::run((one, first), (other, second), out),
+        (false, true) => return trace::run((other, second), (one, first), out),
+        (false, false) => {}
+    }
     let (name, other_name) = (one.to_string_lossy(), other.to_string_lossy());
     // The smaller one is kept in memory.
     let is_swapped = first.bytes > second.bytes;
@@ -49,6 +61,12 @@ pub(super) fn run(one: &Path, other: &Path, out: &mut Out) -> Result<Exit, Failu
 struct Opened {
     input: Box<dyn BufRead>,
     bytes: u64,
+}
+
+/// A file that cannot be read is none; whoever reads it says why.
+fn is_trace(file: &mut Opened) -> bool {
+    let first = file.input.fill_buf().unwrap_or_default();
+    kinds::is(Kind::Trace, first)
 }
 
 fn open(file: &Path) -> Result<Opened, Failure> {
@@ -77,6 +95,7 @@ fn uncompared(error: &AgainstError) -> Failure {
             "two exports, bundles, receipts (in JSON) or signed checkpoints of one log are compared",
         ),
         AgainstError::OtherLogs { .. } => Failure::usage(&error.to_string()),
+        AgainstError::BrokenTrace { .. } => Failure::untrusted(error.to_string()).broken(),
     }
 }
 

@@ -5,15 +5,12 @@ use std::path::PathBuf;
 use x811_client::http::Trace;
 use x811_protocol::key::KeyId;
 
-use super::Checked;
+use super::{Checked, MAX_TRACE_BYTES};
 use crate::bounded;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::kinds::{self, Kind};
 use crate::output::Out;
-
-/// Most bytes of a kept trace.
-const MAX_TRACE_BYTES: usize = 64 << 20;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

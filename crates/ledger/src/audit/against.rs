@@ -8,6 +8,7 @@
 //! | checkpoint | whole log | its root, and that over as many records |
 //! | bundle, receipt | anything with records | ends of streams, and the records there |
 //! | bundle, receipt | bundle, receipt | ends of one stream; keys statements |
+//! | trace | whole log, bundle | every node, made anew from the records: `trace` |
 //!
 //! Neither is audited: what is wrong in one file alone is not looked for. Who said something is told
 //! from signed checkpoints that cover it; what stands under none anybody may have written.
@@ -17,6 +18,7 @@
 
 mod paper;
 mod report;
+mod trace;
 mod word;
 
 use std::collections::HashMap;
@@ -24,11 +26,13 @@ use std::io::BufRead;
 
 use foldhash::fast::RandomState;
 use x811_eventlog::{Frontier, Hash};
+use x811_protocol::trace::TraceFault;
 
 pub use paper::PaperKind;
 use paper::{Identity, Opened, Paper, Said, Seen};
 pub use report::{Comparison, Contradiction, Contradicts, PaperReport};
 use report::{Findings, Side};
+pub use trace::{TraceComparison, TraceDifference, TraceGap, compare_trace};
 
 /// Why two files were not compared.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +44,14 @@ pub enum AgainstError {
         name: String,
         /// What is the matter with it.
         why: String,
+    },
+    /// The trace is none, or its signatures do not hold.
+    #[error("{name}: the trace does not hold: {why}")]
+    BrokenTrace {
+        /// The file with the trace.
+        name: String,
+        /// What is the matter with it.
+        why: TraceFault,
     },
     /// They are of two logs.
     #[error(
@@ -129,8 +141,8 @@ struct Index {
 impl Index {
     fn take(&mut self, said: Said<'_>) {
         match said {
-            Said::Logged(hash, _) => self.log.push(hash),
-            Said::Placed(record, hash) => {
+            Said::Logged(hash, ..) => self.log.push(hash),
+            Said::Placed(record, hash, _) => {
                 self.records.insert(record.position(), hash);
                 let place = (record.stream().into(), record.stream_seq());
                 self.streams.insert(place, (record.position(), hash));
@@ -162,7 +174,7 @@ struct Against<'a> {
 impl Against<'_> {
     fn take(&mut self, said: Said<'_>) {
         match said {
-            Said::Logged(hash, record) => {
+            Said::Logged(hash, record, _) => {
                 let position = self.theirs.size();
                 self.record(position, hash);
                 if let Some(record) = record {
@@ -176,7 +188,7 @@ impl Against<'_> {
                 }
                 self.reached();
             }
-            Said::Placed(record, hash) => {
+            Said::Placed(record, hash, _) => {
                 self.record(record.position(), hash);
                 self.place(
                     record.stream(),

@@ -52,7 +52,8 @@
 //! one checkpoint and the signed ends, the replay steps over positions that are not there, and what
 //! takes the rest of the log is counted as [`Unchecked`].
 //!
-//! Two files of one log are held against each other by [`compare`]: `against`.
+//! Two files of one log are held against each other by [`compare`], a trace against a log or a bundle by
+//! [`compare_trace`]: `against`.
 //!
 //! Three verdicts for the whole (ledger-contract.md section 9): *broken* where something contradicts,
 //! *incomplete* where something is not decided that should be, else *clean*; always as of the last
@@ -123,7 +124,8 @@ mod unchecked;
 mod uniqueness;
 
 pub use against::{
-    AgainstError, Comparison, Contradiction, Contradicts, PaperKind, PaperReport, compare,
+    AgainstError, Comparison, Contradiction, Contradicts, PaperKind, PaperReport, TraceComparison,
+    TraceDifference, TraceGap, compare, compare_trace,
 };
 pub use agent_keys::{AgentKeysReport, KnownAgentKeys};
 pub use attested::{Attested, AttestedCount};

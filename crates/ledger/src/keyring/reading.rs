@@ -3,7 +3,8 @@
 use super::Keyring;
 use crate::port::{LedgerStore, ReadModel};
 use x811_eventlog::{EventLog, ReadError, Record};
-use x811_protocol::event::{Event, LedgerEvent, LedgerOpened};
+use x811_protocol::event::{Event, LedgerEvent, LedgerOpened, LedgerRole};
+use x811_protocol::key::PublicKey;
 use x811_protocol::stream::Stream;
 
 /// Records, or positions of them, that are read at a time.
@@ -101,6 +102,16 @@ impl Reading {
         Some(LedgerOpened {
             keys: keyring.after(size),
             ..opened.clone()
+        })
+    }
+
+    /// True if that key has, or had, this role so far.
+    pub(crate) fn had(&self, role: LedgerRole, key: PublicKey) -> bool {
+        let keyring = self.0.as_ref().map(|(_, keyring)| keyring);
+        keyring.is_some_and(|keyring| {
+            let mut replaced = keyring.replaced.iter();
+            keyring.in_force.of(role) == key
+                || replaced.any(|before| (before.role, before.old_key) == (role, key))
         })
     }
 

@@ -7,6 +7,7 @@ pub use messages::{
     Choice, Escalate, HumanDecision, LeaderSignal, OfRound, Ready, Report, Reveal, Said, Vote,
     VoteRequest,
 };
+pub(crate) use proposal::MOST_PARTICIPANTS;
 pub use proposal::{Proposal, Threshold};
 
 use serde::{Deserialize, Serialize};

@@ -32,6 +32,7 @@ mod lasting;
 mod machine;
 mod message;
 mod opening;
+mod plausible;
 mod rivals;
 mod state;
 pub mod table;

@@ -84,6 +84,31 @@ impl Reason {
             Reason::LeaderSilent | Reason::LedgerDown | Reason::Partition
         )
     }
+
+    /// How a round ends for this reason, if its leader said `leader`.
+    pub(super) const fn outcome(self, leader: Option<Outcome>) -> Outcome {
+        match (self, leader) {
+            (Reason::Accepted, _) | (Reason::LeaderDecision, Some(Outcome::Commit)) => {
+                Outcome::Commit
+            }
+            (
+                Reason::LeaderDecision
+                | Reason::Rejected
+                | Reason::Tie
+                | Reason::NoQuorum
+                | Reason::NoDecisiveVotes
+                | Reason::Objection
+                | Reason::Superseded
+                | Reason::Partition
+                | Reason::Withdrawn
+                | Reason::LeaderSilent
+                | Reason::LedgerDown
+                | Reason::WeightsUnacknowledged
+                | Reason::Deadlock,
+                _,
+            ) => Outcome::Abort,
+        }
+    }
 }
 
 /// What one participant has done by the time of the tally.
@@ -162,6 +187,13 @@ pub struct WeightTally {
     pub total: u64,
 }
 
+impl WeightTally {
+    /// True if at least half of the weight took part.
+    pub(super) fn is_half(self) -> bool {
+        u128::from(self.participating) * 2 >= u128::from(self.total)
+    }
+}
+
 /// The counts. Members stand in the order of their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -209,8 +241,8 @@ impl Poll<'_> {
     /// Counts, and says what follows.
     pub fn decide(&self) -> (Tally, Outcome, Reason) {
         let tally = self.count();
-        let reason = self.reason(&tally);
-        (tally, self.outcome(reason), reason)
+        let reason = tally.reason(self.hindrance, self.leader);
+        (tally, reason.outcome(self.leader), reason)
     }
 
     /// What the votes advise the leader (CX-17); `None` where they advise nothing.
@@ -245,57 +277,6 @@ impl Poll<'_> {
             })
     }
 
-    fn outcome(&self, reason: Reason) -> Outcome {
-        match reason {
-            Reason::Accepted => Outcome::Commit,
-            Reason::LeaderDecision => self.leader.unwrap_or(Outcome::Abort),
-            Reason::Rejected
-            | Reason::Tie
-            | Reason::NoQuorum
-            | Reason::NoDecisiveVotes
-            | Reason::Objection
-            | Reason::Superseded
-            | Reason::Partition
-            | Reason::Withdrawn
-            | Reason::LeaderSilent
-            | Reason::LedgerDown
-            | Reason::WeightsUnacknowledged
-            | Reason::Deadlock => Outcome::Abort,
-        }
-    }
-
-    fn reason(&self, tally: &Tally) -> Reason {
-        if let Some(hindrance) = self.hindrance {
-            return hindrance.reason();
-        }
-        if self.mechanism == Mechanism::Optimistic && tally.reject > 0 {
-            return Reason::Objection;
-        }
-        if self.mechanism == Mechanism::Leader && self.leader.is_none() {
-            return Reason::LeaderSilent;
-        }
-        if !tally.quorum_met {
-            return Reason::NoQuorum;
-        }
-        if tally.connected * 2 <= tally.eligible {
-            return Reason::Partition;
-        }
-        match self.mechanism {
-            Mechanism::Optimistic => Reason::Accepted,
-            Mechanism::Leader => Reason::LeaderDecision,
-            Mechanism::Majority | Mechanism::Weighted if tally.approve + tally.reject == 0 => {
-                Reason::NoDecisiveVotes
-            }
-            Mechanism::Majority => match tally.approve.cmp(&tally.reject) {
-                std::cmp::Ordering::Greater => Reason::Accepted,
-                std::cmp::Ordering::Less => Reason::Rejected,
-                std::cmp::Ordering::Equal => Reason::Tie,
-            },
-            Mechanism::Weighted if tally.weights.is_some_and(exceeds) => Reason::Accepted,
-            Mechanism::Weighted => Reason::Rejected,
-        }
-    }
-
     fn count(&self) -> Tally {
         let of = |decision| self.counted(|seat| seat.decision == Some(decision));
         let (approve, reject, abstain) = (
@@ -322,9 +303,7 @@ impl Poll<'_> {
             }
             Mechanism::Leader | Mechanism::Optimistic => 0,
         };
-        let half_takes_part = weights.is_none_or(|weights| {
-            u128::from(weights.participating) * 2 >= u128::from(weights.total)
-        });
+        let half_takes_part = weights.is_none_or(WeightTally::is_half);
         Tally {
             abstain,
             approve,
@@ -359,6 +338,46 @@ impl Poll<'_> {
             threshold: self.threshold,
             total: of(&|_| true),
         }
+    }
+}
+
+impl Tally {
+    /// Why a round with these counts ends, whatever other rounds do to it.
+    pub(super) fn reason(&self, hindrance: Option<Hindrance>, leader: Option<Outcome>) -> Reason {
+        if let Some(hindrance) = hindrance {
+            return hindrance.reason();
+        }
+        if self.mechanism == Mechanism::Optimistic && self.reject > 0 {
+            return Reason::Objection;
+        }
+        if self.mechanism == Mechanism::Leader && leader.is_none() {
+            return Reason::LeaderSilent;
+        }
+        if !self.quorum_met {
+            return Reason::NoQuorum;
+        }
+        if !self.is_connected() {
+            return Reason::Partition;
+        }
+        match self.mechanism {
+            Mechanism::Optimistic => Reason::Accepted,
+            Mechanism::Leader => Reason::LeaderDecision,
+            Mechanism::Majority | Mechanism::Weighted if self.approve + self.reject == 0 => {
+                Reason::NoDecisiveVotes
+            }
+            Mechanism::Majority => match self.approve.cmp(&self.reject) {
+                std::cmp::Ordering::Greater => Reason::Accepted,
+                std::cmp::Ordering::Less => Reason::Rejected,
+                std::cmp::Ordering::Equal => Reason::Tie,
+            },
+            Mechanism::Weighted if self.weights.is_some_and(exceeds) => Reason::Accepted,
+            Mechanism::Weighted => Reason::Rejected,
+        }
+    }
+
+    /// True if more than half of the participants were heard of (CX-24).
+    const fn is_connected(&self) -> bool {
+        self.connected.saturating_mul(2) > self.eligible
     }
 }
 

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
+use super::content::{Revision, Revocation, Revoked, SessionClose, ShownText};
 use super::{Act, Node, Own, Recorded, shown_terms};
 use crate::event::{Agreed, CloseReason, Effect, EnvelopeAccepted, Event, SessionClosed};
 use crate::facts::{CapabilityFacts, Facts};
-use crate::id::SessionId;
+use crate::id::{AgreementId, SessionId};
 use crate::stream::Subject;
 
 /// What is known of one session on the way.
@@ -20,7 +21,7 @@ struct Talk {
     signed: Vec<Own>,
     ended: Option<Own>,
     terms: Option<Value>,
-    rationale: Value,
+    rationale: Option<ShownText>,
 }
 
 #[derive(Default)]
@@ -30,19 +31,19 @@ struct Walk<'a> {
     last: Option<Uuid>,
     terms: Option<Value>,
     /// Both have signed: its node stands behind that of the session's close, which is recorded next.
-    made: Option<(Recorded<'a>, &'a Agreed)>,
+    made: Option<(AgreementId, Recorded<'a>, &'a Agreed)>,
 }
 
 /// The nodes of an agreement and of the sessions that made its revisions, or of one session, whose `records`
 /// come in order of position.
-pub fn agreement_nodes<'a>(records: impl IntoIterator<Item = Recorded<'a>>) -> Vec<Node> {
+pub(super) fn agreement_nodes<'a>(records: impl IntoIterator<Item = Recorded<'a>>) -> Vec<Node> {
     let mut walk = Walk::default();
     let mut nodes = Vec::new();
     for recorded in records {
         if let Subject::Session(id) = recorded.subject {
             nodes.extend(walk.of_session(id, &recorded));
-        } else if let Subject::Agreement(_) = recorded.subject {
-            nodes.extend(walk.of_agreement(recorded));
+        } else if let Subject::Agreement(id) = recorded.subject {
+            nodes.extend(walk.of_agreement(id, recorded));
         }
     }
     nodes
@@ -92,9 +93,9 @@ impl<'a> Walk<'a> {
         Vec::new()
     }
 
-    fn of_agreement(&mut self, recorded: Recorded<'a>) -> Option<Node> {
+    fn of_agreement(&mut self, id: AgreementId, recorded: Recorded<'a>) -> Option<Node> {
         if let Event::Effect(Effect::Agreed(agreed)) = recorded.event {
-            self.made = Some((recorded, agreed));
+            self.made = Some((id, recorded, agreed));
         } else if let Event::EnvelopeAccepted(accepted) = recorded.event {
             return self.revoked(&recorded, accepted);
         }
@@ -109,48 +110,56 @@ impl<'a> Walk<'a> {
         closed: &SessionClosed,
     ) -> Vec<Node> {
         let mut talk = self.talks.remove(&id).unwrap_or_default();
-        let more = json!({
-            "capability_type": talk.capability, "closed_by": closed.closed_by,
-            "outcome": closed.reason, "rationale": talk.rationale, "session_id": id,
-        });
+        let content = SessionClose {
+            capability_type: talk.capability.clone(),
+            closed_by: closed.closed_by,
+            outcome: closed.reason,
+            rationale: talk.rationale.clone(),
+            session_id: id,
+        };
         let ended = talk.ended.take();
         let ended = ended.filter(|_| closed.reason != CloseReason::Agreed);
-        let close = recorded.node(Act::SessionClose, Vec::new(), more);
+        let close = recorded.node(Act::SessionClose, Vec::new(), &content);
         let close = close.with_own(ended);
-        let made = self.made.take_if(|(_, agreed)| agreed.session == id);
-        let made = made.map(|(at, agreed)| self.agreed(&at, agreed, close.jti, talk));
+        let made = self.made.take_if(|(_, _, agreed)| agreed.session == id);
+        let made = made.map(|(of, at, agreed)| self.agreed(of, &at, agreed, close.jti, talk));
         std::iter::once(close).chain(made).collect()
     }
 
-    fn agreed(&mut self, at: &Recorded<'a>, agreed: &Agreed, close: Uuid, talk: Talk) -> Node {
-        let terms = shown_terms(talk.terms.as_ref(), agreed.terms_hash);
+    fn agreed(
+        &mut self,
+        of: AgreementId,
+        at: &Recorded<'a>,
+        agreed: &Agreed,
+        close: Uuid,
+        talk: Talk,
+    ) -> Node {
         let before = agreed.previous_terms_hash;
-        let previous = before.map(|hash| shown_terms(self.terms.as_ref(), hash));
-        let more = json!({
-            "agreement_hash": agreed.agreement_hash,
-            "agreement_id": at.subject.public_id(),
-            "capability_type": agreed.capability,
-            "consumer": agreed.consumer,
-            "ends_at_ms": agreed.ends_at_ms,
-            "outcome": CloseReason::Agreed,
-            "previous_terms": previous,
-            "previous_terms_hash": before,
-            "provider": agreed.provider,
-            "reason": agreed.reason,
-            "revision": agreed.revision,
-            "session_id": agreed.session,
-            "starts_at_ms": agreed.starts_at_ms,
-            "terms": terms,
-            "terms_hash": agreed.terms_hash,
-            "version": agreed.version,
-        });
+        let content = Revision {
+            agreement_hash: agreed.agreement_hash,
+            agreement_id: of,
+            capability_type: agreed.capability.clone(),
+            consumer: agreed.consumer,
+            ends_at_ms: agreed.ends_at_ms,
+            outcome: CloseReason::Agreed,
+            previous_terms: before.and_then(|hash| shown_terms(self.terms.as_ref(), hash)),
+            previous_terms_hash: before,
+            provider: agreed.provider,
+            reason: agreed.reason,
+            revision: agreed.revision,
+            session_id: agreed.session,
+            starts_at_ms: agreed.starts_at_ms,
+            terms: shown_terms(talk.terms.as_ref(), agreed.terms_hash),
+            terms_hash: agreed.terms_hash,
+            version: agreed.version,
+        };
         let act = if before.is_some() {
             Act::Renegotiate
         } else {
             Act::AgreementCreate
         };
         let pred = self.last.into_iter().chain([close]).collect();
-        let node = at.node(act, pred, more).with_own(talk.signed);
+        let node = at.node(act, pred, &content).with_own(talk.signed);
         self.last = Some(node.jti);
         self.terms = talk.terms;
         node
@@ -161,13 +170,16 @@ impl<'a> Walk<'a> {
             return None;
         };
         let from = accepted.envelope.from;
-        let more = json!({
-            "agreement_id": revoke.agreement_id, "outcome": "revoked",
-            "reason": recorded.text("reason"), "reason_hash": revoke.reason_hash,
-            "revision": revoke.revision, "revoked_by": from,
-        });
+        let content = Revocation {
+            agreement_id: revoke.agreement_id,
+            outcome: Revoked::Revoked,
+            reason: recorded.text("reason"),
+            reason_hash: revoke.reason_hash,
+            revision: revoke.revision,
+            revoked_by: from,
+        };
         let pred = self.last.into_iter().collect();
-        let node = recorded.node(Act::AgreementRevoke, pred, more);
+        let node = recorded.node(Act::AgreementRevoke, pred, &content);
         self.last = Some(node.jti);
         Some(node.with_own(recorded.own(from)))
     }

@@ -21,7 +21,7 @@ use serde_with::skip_serializing_none;
 use uuid::Uuid;
 
 use super::Node;
-use super::token::{Claims, TYP, TraceFault};
+use super::token::{Claims, SKEW_S, TYP, TraceFault};
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::key::KeyId;
@@ -32,9 +32,6 @@ const MEMBER: &str = "ect";
 
 /// The longest token that is shown, in bytes; of a longer one the ledger signs the hash alone.
 const MOST_BYTES: usize = 4_096;
-
-/// How much later than its record a token may say that it was made, in seconds: clocks differ.
-const SKEW_S: u64 = 300;
 
 /// Most tokens beside one message: its sender's own, and those that it rests on.
 const MOST_PRESENTED: usize = 8;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::content::{Commit, Escalation, HumanDecision, Propose, Vote, Votes};
 use super::{Act, Node, Recorded, jti};
 use crate::did::Did;
 use crate::event::{Effect, EnvelopeAccepted, Event};
@@ -15,7 +15,7 @@ use crate::id::RoundId;
 use crate::stream::Subject;
 
 /// Predecessors that a node names itself; of more votes there are nodes that sum them up.
-const MOST_VOTES: usize = 100;
+pub(super) const MOST_VOTES: usize = 100;
 
 /// What is known of one round on the way.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ struct Attempt {
 
 /// The nodes of a round and of its retries, whose `records` come in order of position. Votes are among
 /// them behind the outcome alone.
-pub fn round_nodes<'a>(records: impl IntoIterator<Item = Recorded<'a>>) -> Vec<Node> {
+pub(super) fn round_nodes<'a>(records: impl IntoIterator<Item = Recorded<'a>>) -> Vec<Node> {
     let mut attempts = BTreeMap::<RoundId, Attempt>::new();
     let mut nodes = Vec::new();
     for recorded in records {
@@ -58,13 +58,6 @@ fn retried(event: &Event) -> Option<RoundId> {
     proposal.resubmission_of
 }
 
-impl Recorded<'_> {
-    fn node_of(&self, round: RoundId, act: Act, pred: Vec<Uuid>, mut more: Value) -> Node {
-        more["proposal_id"] = json!(round);
-        self.node(act, pred, more)
-    }
-}
-
 impl Attempt {
     /// The node of a message, if it has one now: votes wait for the outcome.
     fn said(
@@ -83,21 +76,22 @@ impl Attempt {
         };
         if let ConsensusFacts::Propose(proposal) = facts {
             let pred = before.into_iter().collect();
-            let mut more = proposed(proposal, from);
-            more["subject"] = recorded.text("subject");
-            let node = recorded.node_of(round, Act::Propose, pred, more);
+            let content = proposed(round, proposal, from, recorded);
+            let node = recorded.node(Act::Propose, pred, &content);
             let node = node.with_own(recorded.own(from));
             self.propose = Some(node.jti);
             return Some(node);
         }
         if let ConsensusFacts::HumanDecision(decision) = facts {
-            let more = json!({
-                "decision": decision.decision, "human": from,
-                "rationale": recorded.text("rationale"),
-                "rationale_hash": decision.rationale_hash,
-            });
+            let content = HumanDecision {
+                decision: decision.decision,
+                human: from,
+                proposal_id: round,
+                rationale: recorded.text("rationale"),
+                rationale_hash: decision.rationale_hash,
+            };
             let pred = self.escalation.into_iter().collect();
-            let node = recorded.node_of(round, Act::HumanDecision, pred, more);
+            let node = recorded.node(Act::HumanDecision, pred, &content);
             return Some(node.with_own(recorded.own(from)));
         }
         let choice = if let ConsensusFacts::Vote(vote) = facts {
@@ -111,12 +105,16 @@ impl Attempt {
             None
         };
         if let Some(choice) = choice {
-            let more = json!({
-                "decision": choice.decision, "rationale": recorded.text("rationale"),
-                "rationale_hash": choice.rationale_hash, "vote_hash": choice.vote_hash, "voter": from,
-            });
+            let content = Vote {
+                decision: choice.decision,
+                proposal_id: round,
+                rationale: recorded.text("rationale"),
+                rationale_hash: choice.rationale_hash,
+                vote_hash: choice.vote_hash,
+                voter: from,
+            };
             let pred = self.propose.into_iter().collect();
-            let node = recorded.node_of(round, Act::Vote, pred, more);
+            let node = recorded.node(Act::Vote, pred, &content);
             self.votes.push(node.with_own(recorded.own(from)));
         }
         None
@@ -137,20 +135,27 @@ impl Attempt {
                     nodes.push(sum);
                 }
             }
-            let more = json!({
-                "outcome": decided.outcome, "reason": decided.reason, "seed": decided.seed,
-                "tally": decided.tally, "votes_digest": decided.votes_digest,
-                "winner": decided.winner,
-            });
-            let node = recorded.node_of(round, Act::Commit, pred, more);
+            let content = Commit {
+                outcome: decided.outcome,
+                proposal_id: round,
+                reason: decided.reason,
+                seed: decided.seed,
+                tally: decided.tally,
+                votes_digest: decided.votes_digest,
+                winner: decided.winner,
+            };
+            let node = recorded.node(Act::Commit, pred, &content);
             self.decision = Some(node.jti);
             nodes.push(node);
             return nodes;
         }
         if let Effect::RoundEscalated(escalated) = effect {
-            let more = json!({ "reason": escalated.reason });
+            let content = Escalation {
+                proposal_id: round,
+                reason: escalated.reason,
+            };
             let pred = self.decision.into_iter().collect();
-            let node = recorded.node_of(round, Act::Escalate, pred, more);
+            let node = recorded.node(Act::Escalate, pred, &content);
             self.escalation = Some(node.jti);
             return vec![node];
         }
@@ -158,33 +163,45 @@ impl Attempt {
     }
 }
 
-/// What a proposal says, without texts of agents.
-fn proposed(proposal: &Proposal, proposer: Did) -> Value {
-    json!({
-        "action_hash": proposal.action_hash,
-        "action_type": proposal.action_type,
-        "attempt": proposal.attempt,
-        "leader": proposal.leader,
-        "mechanism": proposal.mechanism,
-        "proposal_hash": proposal.proposal_hash,
-        "proposer": proposer,
-        "subject_hash": proposal.subject_hash,
-        "timeout_ms": proposal.timeout_ms,
-        "weights_hash": proposal.weights_hash,
-    })
+/// The content of a proposal's node.
+fn proposed(
+    round: RoundId,
+    proposal: &Proposal,
+    proposer: Did,
+    recorded: &Recorded<'_>,
+) -> Propose {
+    Propose {
+        action_hash: proposal.action_hash,
+        action_type: proposal.action_type.clone(),
+        attempt: proposal.attempt,
+        leader: proposal.leader,
+        mechanism: proposal.mechanism,
+        proposal_hash: proposal.proposal_hash,
+        proposal_id: round,
+        proposer,
+        subject: recorded.text("subject"),
+        subject_hash: proposal.subject_hash,
+        timeout_ms: proposal.timeout_ms,
+        weights_hash: proposal.weights_hash,
+    }
 }
 
 /// A node that stands for up to 100 votes.
 fn summary(of: RoundId, recorded: &Recorded<'_>, chunk: usize, votes: &[Uuid]) -> Node {
-    let uuid = of.proposal_id().uuid();
-    let number = (chunk as u64).to_be_bytes();
+    let chunk = chunk as u64;
+    let content = Votes {
+        chunk,
+        proposal_id: of,
+        votes: votes.len() as u64,
+    };
     Node {
-        jti: jti(&[uuid.as_bytes(), &number]),
-        ..recorded.node_of(
-            of,
-            Act::Votes,
-            votes.to_vec(),
-            json!({ "chunk": chunk, "votes": votes.len() }),
-        )
+        jti: summary_jti(of, chunk),
+        ..recorded.node(Act::Votes, votes.to_vec(), &content)
     }
+}
+
+/// The id of the node for that chunk of the votes of a round.
+pub(super) fn summary_jti(of: RoundId, chunk: u64) -> Uuid {
+    let uuid = of.proposal_id().uuid();
+    jti(&[uuid.as_bytes(), &chunk.to_be_bytes()])
 }

@@ -1,3 +1,6 @@
+use super::agreement::agreement_nodes;
+use super::contract::contract_nodes;
+use super::round::round_nodes;
 use super::*;
 use crate::id::RoundId;
 use crate::key::{KeyId, SecretKey};
@@ -5,7 +8,9 @@ use crate::round::weights_hash;
 use own::{OwnKey, own_claims, own_token};
 use proptest::prelude::*;
 
+mod forged;
 mod own;
+mod scenes;
 
 const LEDGER: &str = "did:x811:019c8c61-8129-7511-9f31-aa5142e65440";
 
@@ -279,13 +284,13 @@ proptest! {
 #[test]
 fn cx_45_long_texts_are_shown_by_hash_and_beginning() {
     for text in ["x".repeat(1_025), "\u{1}".repeat(200), "ß".repeat(600)] {
-        let shown = shown_text(&text);
+        let shown = serde_json::to_value(ShownText::of(&text)).unwrap();
         assert_eq!(shown["sha256"], json!(Digest::of(text.as_bytes())));
         let begins = shown["begins"].as_str().unwrap();
         assert!(text.starts_with(begins) && !begins.is_empty());
         assert!(to_canonical(begins).len() <= BEGINNING_BYTES + 2);
     }
-    assert_eq!(shown_text("short"), "short");
+    assert_eq!(ShownText::of("short"), ShownText::Whole("short".to_owned()));
 }
 
 fn session(last: u32) -> crate::id::SessionId {

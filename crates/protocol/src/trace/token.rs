@@ -22,6 +22,9 @@ pub(super) const TYP: &str = "exec+jwt";
 /// nothing.
 const LIFE_S: u64 = 600;
 
+/// How far the clocks of agents and of processes of a ledger may differ, in seconds.
+pub const SKEW_S: u64 = 300;
+
 /// The longest `ect_ext`, in bytes of its RFC 8785 form.
 const MOST_EXT_BYTES: usize = 4_096;
 
@@ -58,24 +61,35 @@ pub struct Claims {
 
 /// The token of a node of the trace `wid`, served at `now` and signed by `key` of that id.
 pub fn token(node: &Node, wid: &str, now: TimestampMs, kid: KeyId, key: &SecretKey) -> String {
-    let iat = now.as_ms() / 1_000;
-    let mut ect_ext = Map::new();
-    ect_ext.insert(node.act.area().to_owned(), node.said.clone().into());
-    let claims = Claims {
-        ect_ext,
-        exec_act: node.act.as_str().to_owned(),
-        exp: iat + LIFE_S,
-        iat,
-        iss: kid.did,
-        jti: node.jti,
-        pred: node.pred.clone(),
-        recorded_at_ms: node.recorded_at_ms,
-        wid: wid.to_owned(),
-    };
-    let payload = to_canonical(&claims);
-    let signed = jws::sign(kid, TYP, &payload, key);
-    let payload = URL_SAFE_NO_PAD.encode(payload);
-    format!("{}.{payload}.{}", signed.protected, signed.signature)
+    Claims::of(node, wid, now, kid.did).signed(kid, key)
+}
+
+impl Claims {
+    /// The claims of a node of the trace `wid`, served at `now` by the ledger `iss`.
+    pub fn of(node: &Node, wid: &str, now: TimestampMs, iss: Did) -> Claims {
+        let iat = now.as_ms() / 1_000;
+        let mut ect_ext = Map::new();
+        ect_ext.insert(node.act.area().to_owned(), node.said.clone().into());
+        Claims {
+            ect_ext,
+            exec_act: node.act.as_str().to_owned(),
+            exp: iat + LIFE_S,
+            iat,
+            iss,
+            jti: node.jti,
+            pred: node.pred.clone(),
+            recorded_at_ms: node.recorded_at_ms,
+            wid: wid.to_owned(),
+        }
+    }
+
+    /// The token with these claims, signed by `key` of that id.
+    pub fn signed(&self, kid: KeyId, key: &SecretKey) -> String {
+        let payload = to_canonical(self);
+        let signed = jws::sign(kid, TYP, &payload, key);
+        let payload = URL_SAFE_NO_PAD.encode(payload);
+        format!("{}.{payload}.{}", signed.protected, signed.signature)
+    }
 }
 
 /// What is wrong with a trace: the place of the token, from 0, and why.

@@ -126,7 +126,7 @@ async fn sw_26_a_transfer_that_never_was_is_named_by_position() {
 async fn sw_26_evidence_written_anew_with_every_hash_holds_until_the_network_is_asked() {
     let (stage, file, _) = paid().await;
     let honest = fs::read_to_string(&file).unwrap();
-    let forged = written_anew(&honest, &checkpoint_key(&stage), |event| {
+    let forged = written_anew(&honest, &stage.key("checkpoint"), |event| {
         for block in ["/block/timestamp_s", "/evidence/0/block/timestamp_s"] {
             if let Some(time) = event.pointer_mut(block) {
                 *time = Value::from(time.as_u64().unwrap() + 1);
@@ -394,13 +394,4 @@ fn written_anew(export: &str, key: &SecretKey, change: impl Fn(&mut Value)) -> S
         }
     }
     lines.join("\n") + "\n"
-}
-
-/// The key by which the ledger signs checkpoints, as its operator has it.
-fn checkpoint_key(stage: &Stage) -> SecretKey {
-    let seed = fs::read_to_string(stage.data_dir().join("keys/checkpoint.seed")).unwrap();
-    let seed: Vec<u8> = (0..32)
-        .map(|byte| u8::from_str_radix(&seed[2 * byte..2 * byte + 2], 16).unwrap())
-        .collect();
-    SecretKey::from_seed(seed.try_into().unwrap())
 }

@@ -20,6 +20,7 @@ mod demo;
 mod drawn;
 mod embedded;
 mod erasure;
+mod forged_trace;
 mod haggling;
 mod kill;
 mod languages;

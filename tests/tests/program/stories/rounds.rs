@@ -1,6 +1,7 @@
 //! Deciding together, by the real binary: five agents, one votes twice, one is silent; a round that only a
 //! human decides; sealed votes; two that block each other. Each is taken along in a bundle, audited, and counted again in Python.
 
+use super::forged_trace;
 use super::loops::Loop;
 use super::stage::{Stage, text};
 use serde_json::{Value, json};
@@ -145,8 +146,9 @@ async fn cc_013_five_agents_decide_together_and_a_human_where_they_cannot() {
         .x811_in_words("eve", &["rounds", "show", &round])
         .ok();
     assert!(told.stdout.contains("decided: commit"), "{}", told.stdout);
-    let _ = council.taken_along("eve", &round);
+    let bundle = council.taken_along("eve", &round);
     traced(&council, &round);
+    forged_trace::resigned(&council, &round, &bundle);
 
     escalated(&council).await;
     sealed(&council).await;

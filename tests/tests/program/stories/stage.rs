@@ -5,6 +5,7 @@ use alloy::primitives::Address;
 use serde_json::Value;
 use std::path::PathBuf;
 use tempfile::TempDir;
+use x811_protocol::key::SecretKey;
 use x811_tests::anvil::{Anvil, BASE_USDC, LOCAL_CHAIN_ID};
 use x811_tests::binary::{Finished, Server, run};
 
@@ -65,6 +66,15 @@ impl Stage {
 
     pub(crate) fn data_dir(&self) -> PathBuf {
         self.folder.path().join("data")
+    }
+
+    /// The ledger's key for that role, as its operator has it.
+    pub(crate) fn key(&self, role: &str) -> SecretKey {
+        let seed = self.data_dir().join(format!("keys/{role}.seed"));
+        let seed = std::fs::read_to_string(seed).unwrap();
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(seed.trim(), &mut bytes).unwrap();
+        SecretKey::from_seed(bytes)
     }
 
     /// Starts the ledger again on the same directory.

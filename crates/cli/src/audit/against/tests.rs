@@ -73,6 +73,38 @@ async fn lc_9_two_files_contradict_agree_or_cannot_be_compared() {
     assert_eq!(json["checkpoints_beyond"], 1);
 }
 
+/// A trace is known by its first members, wherever it stands, and needs a log beside it.
+#[tokio::test]
+async fn cc_101_a_trace_is_held_against_a_log_or_refused() {
+    let (log, folder) = (vector("log-v2"), TempDir::new().unwrap());
+    let place = folder.path().join("trace.json");
+    let wid = "019c8c61-8129-7511-9f31-bb5100000001";
+    for members in [
+        "\"tokens\": [], \"own\": []",
+        "\"tokens\": [\"a.b\"], \"own\": []",
+    ] {
+        for text in [
+            format!("{{\n  \"wid\": \"{wid}\", {members}}}"),
+            format!("{{{members}, \"wid\": \"{wid}\"}}"),
+        ] {
+            std::fs::write(&place, text).unwrap();
+            let exit = match members.contains("a.b") {
+                true => Exit::Findings,
+                false => Exit::Local,
+            };
+            for (one, other) in [(&log, &place), (&place, &log)] {
+                let failure = audited(one, other).await.unwrap_err();
+                assert_eq!(failure.exit, exit, "{failure:?}");
+            }
+            let failure = audited(&place, &place).await.unwrap_err();
+            assert_eq!(failure.exit, Exit::Usage, "{failure:?}");
+        }
+    }
+    std::fs::write(&place, "{\"wid\":7}").unwrap();
+    let failure = audited(&log, &place).await.unwrap_err();
+    assert_eq!(failure.exit, Exit::Local, "{failure:?}");
+}
+
 #[tokio::test]
 async fn what_are_no_two_files_of_one_log_is_refused() {
     let (log, folder) = (vector("log-v2"), TempDir::new().unwrap());

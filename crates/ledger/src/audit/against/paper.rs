@@ -7,7 +7,9 @@ use serde::Serialize;
 use uuid::Uuid;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, Frontier, Hash, InclusionProof, Record};
-use x811_protocol::event::LedgerOpened;
+use x811_protocol::did::Did;
+use x811_protocol::event::{LedgerOpened, LedgerRole};
+use x811_protocol::key::PublicKey;
 use x811_protocol::named;
 
 use crate::checkpoint;
@@ -76,10 +78,10 @@ impl Identity {
 
 /// One thing that a file says.
 pub(super) enum Said<'a> {
-    /// The next record of a whole log, and what it is where it can be read.
-    Logged(Hash, Option<&'a Record>),
-    /// A record of a bundle or receipt, under its checkpoint.
-    Placed(&'a Record, Hash),
+    /// The next record of a whole log, where it can be read, with its body.
+    Logged(Hash, Option<&'a Record>, Option<&'a [u8]>),
+    /// A record of a bundle or receipt, under its checkpoint, with its body.
+    Placed(&'a Record, Hash, Option<&'a [u8]>),
     /// A signed checkpoint that stands in the file.
     Checkpoint(&'a Seen),
 }
@@ -174,6 +176,25 @@ impl Paper {
             let key = is_by(&ledger).then(|| NoteKey::new(&*ledger.origin, key))?;
             Some(key.ok()?.to_vkey())
         })
+    }
+
+    /// The ledger, if the file says who it is.
+    pub(super) fn ledger(&self) -> Option<Did> {
+        self.keys.opened().map(|opened| opened.did)
+    }
+
+    /// True if that is, or was, the key by which the ledger signs receipts and traces.
+    pub(super) fn is_receipt_key(&self, key: PublicKey) -> bool {
+        self.keys.had(LedgerRole::Receipt, key)
+    }
+
+    /// How many records of the log the file covers.
+    pub(super) fn size(&self) -> u64 {
+        let signed = self.checkpoints.last().map_or(0, |last| last.size);
+        match self.is_whole() {
+            true => self.records,
+            false => signed,
+        }
     }
 
     /// Keeps a checkpoint, as far as there is room.
@@ -288,6 +309,11 @@ impl<R: BufRead> Opened<R> {
         matches!(&self.content, PaperContent::Export(header, _) if header.scope == Scope::Log)
     }
 
+    /// True for a log or a bundle.
+    pub(super) fn is_export(&self) -> bool {
+        matches!(&self.content, PaperContent::Export(..))
+    }
+
     /// Reads the rest, and tells what it says; the error is a sentence.
     pub(super) fn read(self, mut tell: impl FnMut(Said<'_>)) -> Result<Paper, String> {
         match self.content {
@@ -317,7 +343,7 @@ fn read_log<R: BufRead>(
     let mut tree = Frontier::new();
     for item in reader {
         match item {
-            Ok(Item::Record(RecordLine { leaf, .. })) => {
+            Ok(Item::Record(RecordLine { leaf, body, .. })) => {
                 let (hash, record) = (Hash::of_leaf(&leaf), Record::parse(leaf).ok());
                 tree.push(hash);
                 paper.records += 1;
@@ -325,7 +351,8 @@ fn read_log<R: BufRead>(
                 if let Some(record) = &record {
                     paper.keys.take(record);
                 }
-                tell(Said::Logged(hash, record.as_ref()));
+                let body = body.as_ref().map(|body| body.bytes.as_slice());
+                tell(Said::Logged(hash, record.as_ref(), body));
             }
             Ok(Item::Checkpoint(line)) => match Checkpoint::claimed(&line.note) {
                 Ok(claimed) => {
@@ -351,14 +378,18 @@ fn read_bundle<R: BufRead>(
 ) -> Result<Paper, String> {
     for item in reader {
         match item {
-            Ok(Item::Record(line)) => match included(line, paper.checkpoints.first()) {
-                Some(record) => {
-                    paper.records += 1;
-                    paper.keys.take(&record);
-                    tell(Said::Placed(&record, record.hash()));
+            Ok(Item::Record(mut line)) => {
+                let body = line.body.take();
+                match included(line, paper.checkpoints.first()) {
+                    Some(record) => {
+                        paper.records += 1;
+                        paper.keys.take(&record);
+                        let body = body.as_ref().map(|body| body.bytes.as_slice());
+                        tell(Said::Placed(&record, record.hash(), body));
+                    }
+                    None => paper.passed_over += 1,
                 }
-                None => paper.passed_over += 1,
-            },
+            }
             Ok(Item::Checkpoint(line)) => match Checkpoint::claimed(&line.note) {
                 Ok(claimed) if paper.checkpoints.is_empty() => {
                     let seen = Seen::of(line.note, &claimed, true);
@@ -402,7 +433,7 @@ fn read_receipt(
     for record in &records {
         paper.records += 1;
         paper.keys.take(record);
-        tell(Said::Placed(record, record.hash()));
+        tell(Said::Placed(record, record.hash(), None));
     }
     paper.keep(seen);
     if let Some(end) = &receipt.end {

@@ -24,6 +24,7 @@ mod roots;
 mod scopes;
 mod single;
 mod table;
+mod traces;
 mod verdict;
 
 use super::audit::{every_event, scene, states};

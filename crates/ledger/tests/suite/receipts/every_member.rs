@@ -10,6 +10,7 @@ use x811_ledger::receipt::{Checked, ClaimVerdict, Receipt, verify_compact};
 use x811_protocol::event::Derived;
 
 use super::contract::paid_under_contract;
+use super::every_path::{exactly, others, path, pointers};
 use super::keys::rotated_before;
 use super::paper::{Paper, impatient, paid, paid_apart};
 
@@ -122,80 +123,6 @@ const SEALED: [&str; 5] = [
     "/end/signature",
 ];
 
-/// How far clocks and numbers are moved: by one, by a minute and by a year, in seconds and milliseconds.
-const MOVES: [i64; 6] = [1, -1, 60_000, 31_536_000, 31_536_000_000, -31_536_000_000];
-
-/// Every member, by JSON pointer.
-fn pointers(value: &Value, pointer: &str, all: &mut Vec<String>) {
-    let inner: Vec<(String, &Value)> = match value {
-        Value::Object(members) => members
-            .iter()
-            .map(|(name, it)| (name.clone(), it))
-            .collect(),
-        Value::Array(items) => (0..)
-            .zip(items)
-            .map(|(at, it): (usize, _)| (at.to_string(), it))
-            .collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
-    };
-    for (name, value) in inner {
-        let pointer = format!("{pointer}/{name}");
-        all.push(pointer.clone());
-        pointers(value, &pointer, all);
-    }
-}
-
-/// The pointer without places in arrays: `envelopes.derived.payee`.
-fn path(pointer: &str) -> String {
-    let names = pointer.split('/').skip(1);
-    let names = names.filter(|name| name.parse::<usize>().is_err());
-    names.collect::<Vec<_>>().join(".")
-}
-
-/// A text of the same form: its last digit or letter is another one.
-fn another_text(text: &str) -> String {
-    let (rest, last) = text.split_at(text.len() - text.chars().last().map_or(0, char::len_utf8));
-    let other = match last {
-        "0" => "1",
-        "a" => "b",
-        _ if last.bytes().all(|byte| byte.is_ascii_digit()) => "0",
-        _ => "a",
-    };
-    format!("{rest}{other}")
-}
-
-/// What else may stand there.
-fn others(value: &Value, alike: &BTreeSet<String>) -> Vec<Value> {
-    match value {
-        Value::Number(number) => {
-            let number = number.as_i64().unwrap();
-            let moved = MOVES.iter().filter_map(|by| number.checked_add(*by));
-            moved
-                .filter(|moved| *moved >= 0)
-                .map(|moved| json!(moved))
-                .collect()
-        }
-        Value::String(text) => {
-            let same_form =
-                |other: &&String| other.len() == text.len() && **other != *text && !text.is_empty();
-            let taken = alike
-                .iter()
-                .filter(same_form)
-                .take(3)
-                .map(|other| json!(other));
-            taken.chain([json!(another_text(text))]).collect()
-        }
-        Value::Bool(is_so) => vec![json!(!is_so)],
-        Value::Array(items) if items.is_empty() => Vec::new(),
-        Value::Array(items) => {
-            let fewer = &items[..items.len() - 1];
-            let twice = [&items[..], &items[..1]].concat();
-            vec![json!(fewer), json!(twice)]
-        }
-        Value::Null | Value::Object(_) => Vec::new(),
-    }
-}
-
 /// Every member that a record can say a ledger derived.
 fn all_derived(receipt: &Value) -> BTreeMap<String, Value> {
     let mut all = BTreeMap::from([
@@ -269,15 +196,6 @@ fn not_checked(checked: &Checked) -> usize {
     of(ClaimVerdict::NotChecked)
 }
 
-/// Whether a member is listed, and as what.
-fn entry<'a>(list: &[(&'a str, &str)], path: &str) -> Option<&'a str> {
-    let is_it =
-        |listed: &str| path == listed || (listed.ends_with('.') && path.starts_with(listed));
-    list.iter()
-        .map(|(listed, _)| *listed)
-        .find(|listed| is_it(listed))
-}
-
 /// Members whose change nobody finds.
 #[derive(Default)]
 struct Held(BTreeSet<String>);
@@ -316,22 +234,6 @@ impl Held {
             });
         self.0.extend(held.collect::<Vec<_>>());
     }
-
-    /// Exactly what is listed is held.
-    #[track_caller]
-    fn are(&self, list: &[(&str, &str)]) {
-        let is_missed = |path: &&String| entry(list, path).is_none();
-        let missed: Vec<_> = self.0.iter().filter(is_missed).collect();
-        assert!(missed.is_empty(), "found by nobody: {missed:#?}");
-        let known = self.0.iter().filter_map(|path| entry(list, path));
-        let known: BTreeSet<_> = known.collect();
-        let gone = list.iter().filter(|(path, _)| !known.contains(path));
-        let gone: Vec<_> = gone.collect();
-        assert!(
-            gone.is_empty(),
-            "found now, to be taken out of the list: {gone:#?}"
-        );
-    }
 }
 
 /// Receipts of all shapes: one transfer, two, under a contract, and with two keys of the initiator.
@@ -354,7 +256,7 @@ async fn lc_8_every_member_of_a_receipt_is_held_to_the_others_or_listed() {
     for paper in papers().await {
         held.of(&paper);
     }
-    held.are(WORD);
+    exactly(&held.0, WORD);
 }
 
 #[tokio::test]
@@ -363,5 +265,5 @@ async fn lc_8_every_member_of_a_compact_receipt_is_held_to_the_others_or_listed(
     for paper in papers().await {
         held.compact(&paper);
     }
-    held.are(COMPACT_WORD);
+    exactly(&held.0, COMPACT_WORD);
 }

@@ -17,6 +17,7 @@ pub(crate) mod council;
 pub(crate) mod deal;
 pub(crate) mod descriptors;
 pub(crate) mod erasure_order;
+pub(crate) mod every_path;
 pub(crate) mod ledgerbox;
 pub(crate) mod party;
 pub(crate) mod sdk_forms;

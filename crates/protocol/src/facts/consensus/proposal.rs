@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 use crate::time::TimestampMs;
 
 /// The most participants of a round.
-const MOST_PARTICIPANTS: usize = 512;
+pub(crate) const MOST_PARTICIPANTS: usize = 512;
 
 /// The highest urgency and specificity.
 const HIGHEST_RANK: u64 = 100;
@@ -35,6 +35,11 @@ pub struct Threshold {
 impl Threshold {
     /// What holds where none is named (CC-32).
     pub const HALF: Threshold = Threshold { den: 2, num: 1 };
+
+    /// True if it is more than nothing and less than everything, in numbers that a record takes.
+    pub(crate) const fn is_a_part(self) -> bool {
+        self.num > 0 && self.num < self.den && self.den <= LARGEST_DENOMINATOR
+    }
 }
 
 /// Facts of a proposal. Members stand in the order of their names.
@@ -195,8 +200,7 @@ impl Proposal {
                 "the sum of weights must be 1 to 2^53 - 1 (CX-16)",
             ));
         }
-        let Threshold { den, num } = self.threshold();
-        if num == 0 || num >= den || den > LARGEST_DENOMINATOR {
+        if !self.threshold().is_a_part() {
             return Err(malformed(format!(
                 "threshold must be num / den with 0 < num < den ≤ {LARGEST_DENOMINATOR} (CX-16)"
             )));

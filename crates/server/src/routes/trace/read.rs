@@ -12,24 +12,17 @@ use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
 use x811_ledger::row::SubjectRow;
 use x811_protocol::digest::Digest;
-use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope};
+use x811_protocol::envelope::ParsedEnvelope;
 use x811_protocol::event::Event;
-use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts};
 use x811_protocol::id::{AgreementId, RoundId, SessionId};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 use x811_protocol::trace::{
-    Node, Recorded, SHOWN_MEMBERS, Wid, agreement_nodes, contract_nodes, round_nodes, sessions_of,
+    self, MOST_PARTS, Node, Recorded, SHOWN_MEMBERS, Wid, sessions_of, shown_message,
 };
-
-/// More attempts, or revisions, than are followed.
-const MOST_PARTS: usize = 64;
 
 /// Positions that are read together.
 const PAGE: usize = 200;
-
-/// Longer messages are shown by their hashes alone, so that a trace takes bounded memory.
-const MOST_BODY_BYTES: u64 = 65_536;
 
 /// A record of what is traced.
 struct TracedRecord {
@@ -99,13 +92,7 @@ async fn nodes<C: Clock>(
         recorded_at_ms: TimestampMs::new(kept.record.recorded_at_ms()),
         subject: kept.subject,
     });
-    Ok(if let Subject::Round(_) = subject {
-        round_nodes(recorded)
-    } else if let Subject::Contract(_) = subject {
-        contract_nodes(recorded)
-    } else {
-        agreement_nodes(recorded)
-    })
+    Ok(trace::nodes(subject, recorded))
 }
 
 /// A round and those that retry it.
@@ -201,7 +188,7 @@ async fn records<C: Clock>(
 
 /// Puts what the messages say beside their records, as far as it is there.
 async fn read_payloads<C: Clock>(app: &App<C>, page: &mut [TracedRecord]) -> Result<(), ApiError> {
-    let wanted = |kept: &&mut TracedRecord| shown(&kept.event).is_some();
+    let wanted = |kept: &&mut TracedRecord| shown_message(&kept.event).is_some();
     let positions: Vec<u64> = page
         .iter_mut()
         .filter(wanted)
@@ -210,7 +197,8 @@ async fn read_payloads<C: Clock>(app: &App<C>, page: &mut [TracedRecord]) -> Res
     let mut bodies = app.ledger.store().bodies(&positions).await?;
     for kept in page {
         let position = kept.record.position();
-        let (Some(header), Some(body)) = (shown(&kept.event), bodies.remove(&position)) else {
+        let (Some(header), Some(body)) = (shown_message(&kept.event), bodies.remove(&position))
+        else {
             continue;
         };
         body.check(header.digest)?;
@@ -220,29 +208,4 @@ async fn read_payloads<C: Clock>(app: &App<C>, page: &mut [TracedRecord]) -> Res
         kept.payload = Some(payload);
     }
     Ok(())
-}
-
-/// The envelope of a message of which a node shows something.
-fn shown(event: &Event) -> Option<&AcceptedHeader> {
-    let Event::EnvelopeAccepted(accepted) = event else {
-        return None;
-    };
-    let is_shown = matches!(
-        accepted.facts,
-        Facts::Negotiation(_)
-            | Facts::Consensus(
-                ConsensusFacts::Propose(_)
-                    | ConsensusFacts::Vote(_)
-                    | ConsensusFacts::Reveal(_)
-                    | ConsensusFacts::HumanDecision(_)
-            )
-            | Facts::Capability(
-                CapabilityFacts::Agree(_)
-                    | CapabilityFacts::Reject(_)
-                    | CapabilityFacts::Close(_)
-                    | CapabilityFacts::Revoke(_)
-            )
-    );
-    let header = &accepted.envelope;
-    (is_shown && header.size <= MOST_BODY_BYTES).then_some(header)
 }
