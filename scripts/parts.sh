@@ -60,9 +60,9 @@ part_flips() {
 part histories "random histories of chain, ledger, negotiations, sessions, rounds and trust"
 part_histories() {
   sizes X811_HISTORIES=512 X811_LEDGER_HISTORIES=20 X811_TALKS=2000 X811_SESSION_HISTORIES=600 X811_TRUST=200 \
-    X811_ROUND_SEEDS=5000
+    X811_ROUND_SEEDS=5000 X811_LAPSES=5000
   full_tests 'test(/^histories::.*property/) or test(/^round::simulator/) or package(x811-ledger) and
-    test(/^sequencer::(random|registry_random|interleavings|trust|session_random)::/)'
+    test(/^sequencer::(random|registry_random|interleavings|trust|session_random|lapses)::/)'
 }
 
 part chains "100 fresh chains of the SDK of XAP, and changes anywhere in them"

@@ -11,7 +11,7 @@ use crate::port::{Commit, Erased, NonceOutcome, SpentNonce};
 use crate::projection::Changes;
 use crate::sequencer::read_event;
 use crate::world::{Fault, FirstAnswer, World};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use x811_eventlog::{MAX_BATCH_BYTES, Record};
 use x811_protocol::did::Did;
@@ -46,6 +46,10 @@ pub(crate) struct BatchDraft {
     /// Senders of the messages in `commit.nonces`.
     refused: Vec<Did>,
     record_bytes: usize,
+    /// Positions of the lapses that came because they were due, and when.
+    lapses: Vec<(u64, TimestampMs)>,
+    /// Subjects whose lapse broke the rules: it is not tried again in this batch.
+    lapses_given_up: BTreeSet<Subject>,
     /// Undoing failed: nothing of the draft may be used.
     broken: Option<Fault>,
 }
@@ -124,6 +128,8 @@ impl BatchDraft {
             outside_interactions: HashSet::new(),
             refused: Vec::new(),
             record_bytes: 0,
+            lapses: Vec::new(),
+            lapses_given_up: BTreeSet::new(),
             broken: None,
         }
     }
@@ -153,6 +159,39 @@ impl BatchDraft {
         self.record_bytes < BATCH_BYTES_WITH_LAPSES
     }
 
+    /// The subject whose lapse is to be recorded first of those that are due.
+    pub(crate) fn first_due(&self, now: TimestampMs) -> Option<Subject> {
+        let (deadline, first) = self.world.next_deadline()?;
+        if now <= deadline {
+            return None;
+        }
+        if !self.lapses_given_up.contains(&first) {
+            return Some(first);
+        }
+        let mut due = self.world.due(now);
+        due.find(|subject| !self.lapses_given_up.contains(subject))
+    }
+
+    /// Counts the lapse at that position.
+    pub(crate) fn note_lapse(&mut self, position: u64, at: TimestampMs) {
+        self.lapses.push((position, at));
+    }
+
+    /// How many lapses of that moment the batch has.
+    pub(crate) fn lapses_at(&self, now: TimestampMs) -> usize {
+        let lapses = self.lapses.iter().rev();
+        lapses.take_while(|(_, at)| *at == now).count()
+    }
+
+    pub(crate) fn give_up_lapse(&mut self, subject: Subject) {
+        self.lapses_given_up.insert(subject);
+    }
+
+    /// How many subjects have a lapse that is due and broke the rules.
+    pub(crate) fn lapses_given_up(&self) -> usize {
+        self.lapses_given_up.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.commit.records.is_empty() && self.commit.nonces.is_empty()
     }
@@ -167,6 +206,10 @@ impl BatchDraft {
     /// Goes back, by doing again what was done before the savepoint.
     pub(crate) fn restore(&mut self, savepoint: Savepoint) {
         let mut again = BatchDraft::on(&self.base, self.before.take());
+        let end = self.commit.expected_size + savepoint.records as u64;
+        again.lapses = std::mem::take(&mut self.lapses);
+        again.lapses.retain(|(position, _)| *position < end);
+        again.lapses_given_up = std::mem::take(&mut self.lapses_given_up);
         // Heads are seen, not recorded.
         for head in self.world.seen_heads() {
             again.world.saw_head(head);

@@ -63,7 +63,24 @@ pub(crate) struct Lookups {
     pub(crate) erased: HashMap<u64, u64>,
 }
 
-/// Takes `message`'s turn.
+/// The subject that `message` is about, if it is about one.
+pub(crate) fn subject_of(
+    world: &World,
+    message: &Submission,
+    lookups: &Lookups,
+) -> Option<Subject> {
+    let Ok(MessageContent::Facts(facts)) = &message.content else {
+        return None;
+    };
+    let known = |reference| referred(world, lookups, reference);
+    match route(world, &message.header, facts, known) {
+        Route::Subject(subject) => Some(subject),
+        Route::Mail | Route::Finished | Route::Nowhere => None,
+    }
+}
+
+/// Takes `message`'s turn, behind the lapses that are due; `ended` is the code of the one that ended the
+/// subject of the message.
 ///
 /// # Errors
 /// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
@@ -71,6 +88,7 @@ pub(crate) fn take(
     draft: &mut BatchDraft,
     message: &Submission,
     lookups: &Lookups,
+    ended: Option<Code>,
     now: TimestampMs,
 ) -> Result<TurnVerdict, Fault> {
     let from = message.header.from;
@@ -84,7 +102,10 @@ pub(crate) fn take(
         });
     }
     let verdict = match fresh_id(draft.world(), message, lookups) {
-        Ok(()) => decide(draft, message, lookups, now)?,
+        Ok(()) => match ended {
+            Some(code) => TurnVerdict::Refused(Refusal::lapsed(code)),
+            None => decide(draft, message, lookups, now)?,
+        },
         Err(refusal) => TurnVerdict::Refused(refusal),
     };
     let outcome = match &verdict {
@@ -265,7 +286,7 @@ fn converse(
         return Ok(TurnVerdict::Refused(limit));
     }
     for named in facts.names() {
-        // What is due of a subject that a message names lapses first (machines.md section 3).
+        // What is due of a subject that a message names lapses first, in a backlog too (machines.md section 3).
         watch::lapse_one(draft, named, now)?;
     }
     let surroundings = Surroundings::of(draft.world(), id, message, facts, now);

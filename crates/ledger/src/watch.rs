@@ -1,6 +1,6 @@
 //! Observations and time: what happens to interactions when nobody sends anything.
 
-use crate::draft::{BatchDraft, SubjectJournal};
+use crate::draft::{BatchDraft, Findable, SubjectJournal};
 use crate::turn::{
     ContractSurroundings, Lookups, RoundSurroundings, SessionSurroundings, Surroundings,
 };
@@ -8,18 +8,23 @@ use crate::world::{Fault, World};
 use std::collections::BTreeSet;
 use x811_protocol::capability::agreement::Agreement;
 use x811_protocol::capability::session::Session;
+use x811_protocol::code::Code;
 use x811_protocol::contract::Contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkEvent, NetworkSighted};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Input, Interaction};
-use x811_protocol::kernel::{execute, lapse_due};
+use x811_protocol::kernel::{Illegal, Journal as _, execute, lapse_next};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
 use x811_protocol::round::{self, CycleDrawn, Round};
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
+
+/// How many lapses are recorded at one moment before something else is decided, although more are due: so many
+/// that a backlog is soon over, so few that nobody waits long for a turn. The audit counts them.
+pub(crate) const LAPSES_AT_A_TIME: usize = 256;
 
 /// How far an observation was taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +54,10 @@ pub(crate) fn observe(
         Observation::Sweep(sweep) => {
             draft.world_mut().heard_of(&sweep.network, &sweep.silent);
             see(draft, &sweep.network, sweep.head, now)?;
+            // Windows that stood still go on, and may have been due before.
+            if lapse_first(draft, None, now) == AfterLapses::NextBatch {
+                return Ok(Progress::BatchFull);
+            }
             sweep_interactions(draft, sweep, lookups, now)
         }
         Observation::Header { network, block } => {
@@ -315,19 +324,61 @@ fn awaited(world: &World, sweep: &Sweep, id: InteractionId) -> BTreeSet<TxHash> 
         .collect()
 }
 
-/// Records the lapses of everything that is due, at most `limit` interactions. Returns how many of
-/// them broke the rules: those stay due.
+/// What may follow the lapses that are due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterLapses {
+    /// A decision; with the code of the lapse that ended the subject that was asked about.
+    Decision(Option<Code>),
+    /// Nothing in this batch: it has no room for all that must come first.
+    NextBatch,
+}
+
+/// Records everything that is due at `now`, in the order of deadlines, or as much of it as may hold up a
+/// decision. `own` is the subject that is to be decided about.
+pub(crate) fn lapse_first(
+    draft: &mut BatchDraft,
+    own: Option<Subject>,
+    now: TimestampMs,
+) -> AfterLapses {
+    let mut ended = None;
+    while draft.lapses_at(now) < LAPSES_AT_A_TIME
+        && let Some(subject) = draft.first_due(now)
+    {
+        if !draft.has_room_for_lapse() {
+            return AfterLapses::NextBatch;
+        }
+        let (position, mut code) = (draft.world().head().size, None);
+        let is_kept = isolated(draft, subject, |draft| {
+            code = lapse_next_of(draft, subject, now)?;
+            Ok(())
+        });
+        if is_kept && draft.world().head().size > position {
+            draft.note_lapse(position, now);
+        } else {
+            draft.give_up_lapse(subject);
+        }
+        if own == Some(subject) {
+            ended = code;
+        }
+    }
+    AfterLapses::Decision(ended)
+}
+
+/// Records everything that is due, as [`lapse_first`] does, and which networks are blind by now. Returns how
+/// many subjects broke the rules: those stay due.
 ///
 /// # Errors
 /// A [`Fault`] is a defect of ours: the draft must go back to where it stood before.
-pub(crate) fn lapse(
-    draft: &mut BatchDraft,
-    limit: usize,
-    now: TimestampMs,
-) -> Result<usize, Fault> {
-    lapse_each(draft, limit, now, |draft, subject| {
-        lapse_one(draft, subject, now)
-    })
+pub(crate) fn lapse(draft: &mut BatchDraft, now: TimestampMs) -> Result<usize, Fault> {
+    if lapse_first(draft, None, now) == AfterLapses::NextBatch {
+        return Ok(draft.lapses_given_up());
+    }
+    for network in networks(draft.world()) {
+        if blind_deadline(draft.world(), &network).is_some_and(|deadline| now > deadline) {
+            go_blind(draft, &network, BlindCause::StaleHead, now)?;
+        }
+    }
+    Ok(draft.lapses_given_up())
 }
 
 /// Records every lapse that is due of one subject.
@@ -339,77 +390,92 @@ pub(crate) fn lapse_one(
     subject: Subject,
     now: TimestampMs,
 ) -> Result<(), Fault> {
-    match subject {
-        Subject::Interaction(id) => with_interaction(
-            draft,
-            id,
-            Default::default(),
-            now,
-            |journal, surroundings| {
-                lapse_due::<Interaction>(journal, &surroundings.context(), now).map(|_| ())
-            },
-        ),
-        // Time does nothing to what an agent says of itself, and an exclusion ends without a record.
-        Subject::Descriptor(_) | Subject::Conduct(_) => Ok(()),
-        Subject::Session(id) => {
-            let Some(surroundings) = SessionSurroundings::bare(draft.world()) else {
-                return Ok(());
-            };
-            let mut journal = SubjectJournal::<Session>::open(draft, id, None, now);
-            lapse_due(&mut journal, &surroundings.context(), now)?;
-            journal.fault.map_or(Ok(()), Err)
-        }
-        Subject::Agreement(id) => {
-            let mut journal = SubjectJournal::<Agreement>::open(draft, id, None, now);
-            lapse_due(&mut journal, &(), now)?;
-            journal.fault.map_or(Ok(()), Err)
-        }
-        Subject::Round(id) => {
-            let Some(surroundings) = RoundSurroundings::bare(draft.world()) else {
-                return Ok(());
-            };
-            let mut journal = SubjectJournal::<Round>::open(draft, id, None, now);
-            lapse_due(&mut journal, &surroundings.context(), now)?;
-            journal.fault.map_or(Ok(()), Err)
-        }
-        Subject::Contract(id) => {
-            let world = draft.world();
-            let Some(live) = world.contract(id) else {
-                return Ok(());
-            };
-            let responder = live.state.opening().responder;
-            let Some(surroundings) = ContractSurroundings::of(world, responder, now) else {
-                return Ok(());
-            };
-            let mut journal = SubjectJournal::<Contract>::open(draft, id, None, now);
-            lapse_due(&mut journal, &surroundings.context(), now)?;
-            journal.fault.map_or(Ok(()), Err)
+    loop {
+        let position = draft.world().head().size;
+        lapse_next_of(draft, subject, now)?;
+        if draft.world().head().size == position {
+            return Ok(());
         }
     }
 }
 
-fn lapse_each(
+/// Records the lapse that is due first of one subject, if one is; gives its code where it ended the subject.
+fn lapse_next_of(
     draft: &mut BatchDraft,
-    limit: usize,
+    subject: Subject,
     now: TimestampMs,
-    act: impl Fn(&mut BatchDraft, Subject) -> Result<(), Fault>,
-) -> Result<usize, Fault> {
-    let mut faulty = BTreeSet::new();
-    for _ in 0..limit {
-        let due = draft.world().due(now).find(|id| !faulty.contains(id));
-        let Some(subject) = due.filter(|_| draft.has_room_for_lapse()) else {
-            break;
-        };
-        if !isolated(draft, subject, |draft| act(draft, subject)) {
-            faulty.insert(subject);
+) -> Result<Option<Code>, Fault> {
+    match subject {
+        Subject::Interaction(id) => {
+            let mut ended = None;
+            with_interaction(
+                draft,
+                id,
+                Default::default(),
+                now,
+                |journal, surroundings| {
+                    ended = lapse_in(journal, &surroundings.context(), now)?;
+                    Ok(())
+                },
+            )?;
+            Ok(ended)
+        }
+        // Time does nothing to what an agent says of itself, and an exclusion ends without a record.
+        Subject::Descriptor(_) | Subject::Conduct(_) => Ok(None),
+        Subject::Session(id) => {
+            let Some(surroundings) = SessionSurroundings::bare(draft.world()) else {
+                return Ok(None);
+            };
+            let journal = SubjectJournal::<Session>::open(draft, id, None, now);
+            lapse_of(journal, &surroundings.context(), now)
+        }
+        Subject::Agreement(id) => {
+            let journal = SubjectJournal::<Agreement>::open(draft, id, None, now);
+            lapse_of(journal, &(), now)
+        }
+        Subject::Round(id) => {
+            let Some(surroundings) = RoundSurroundings::bare(draft.world()) else {
+                return Ok(None);
+            };
+            let journal = SubjectJournal::<Round>::open(draft, id, None, now);
+            lapse_of(journal, &surroundings.context(), now)
+        }
+        Subject::Contract(id) => {
+            let world = draft.world();
+            let Some(live) = world.contract(id) else {
+                return Ok(None);
+            };
+            let responder = live.state.opening().responder;
+            let Some(surroundings) = ContractSurroundings::of(world, responder, now) else {
+                return Ok(None);
+            };
+            let journal = SubjectJournal::<Contract>::open(draft, id, None, now);
+            lapse_of(journal, &surroundings.context(), now)
         }
     }
-    for network in networks(draft.world()) {
-        if blind_deadline(draft.world(), &network).is_some_and(|deadline| now > deadline) {
-            go_blind(draft, &network, BlindCause::StaleHead, now)?;
-        }
-    }
-    Ok(faulty.len())
+}
+
+fn lapse_of<M: Findable>(
+    mut journal: SubjectJournal<'_, M>,
+    context: &M::Context<'_>,
+    now: TimestampMs,
+) -> Result<Option<Code>, Fault> {
+    let ended = lapse_in(&mut journal, context, now)?;
+    journal.fault.map_or(Ok(ended), Err)
+}
+
+fn lapse_in<M: Findable>(
+    journal: &mut SubjectJournal<'_, M>,
+    context: &M::Context<'_>,
+    now: TimestampMs,
+) -> Result<Option<Code>, Illegal> {
+    let lapse = lapse_next(journal, context, now)?;
+    let is_over = journal.state().is_some_and(M::is_terminal);
+    let code = match lapse {
+        Some(Event::Lapsed(lapsed)) => Some(lapsed.code),
+        Some(_) | None => None,
+    };
+    Ok(code.filter(|_| is_over))
 }
 
 /// When something is due next.
@@ -440,10 +506,7 @@ fn with_interaction(
     id: InteractionId,
     (claimed, awaited): (BTreeSet<Claim>, BTreeSet<TxHash>),
     now: TimestampMs,
-    act: impl FnOnce(
-        &mut SubjectJournal<'_, Interaction>,
-        &Surroundings,
-    ) -> Result<(), x811_protocol::kernel::Illegal>,
+    act: impl FnOnce(&mut SubjectJournal<'_, Interaction>, &Surroundings) -> Result<(), Illegal>,
 ) -> Result<(), Fault> {
     let Some(live) = draft.world().watching(id) else {
         return Ok(());

@@ -318,16 +318,32 @@ pub fn lapse_due<M: Machine>(
     now: TimestampMs,
 ) -> Result<Vec<Code>, Illegal> {
     let mut lapses = Vec::new();
-    while let Some(state) = journal.state()
-        && M::deadline(state).is_some_and(|deadline| now > deadline)
-        && let Some(event) = M::expire(state, context, now)
-    {
+    while let Some(event) = lapse_next(journal, context, now)? {
         if let Event::Lapsed(lapsed) = &event {
             lapses.push(lapsed.code);
         }
-        journal.record(event)?;
     }
     Ok(lapses)
+}
+
+/// Records the lapse that is due first at `now` and returns its event; `None` where nothing is due.
+///
+/// # Errors
+/// [`Illegal`] when `evolve` refuses the lapse.
+pub fn lapse_next<M: Machine>(
+    journal: &mut impl Journal<M>,
+    context: &M::Context<'_>,
+    now: TimestampMs,
+) -> Result<Option<Event>, Illegal> {
+    let due = journal.state().filter(|state| {
+        let deadline = M::deadline(state);
+        deadline.is_some_and(|deadline| now > deadline)
+    });
+    let event = due.and_then(|state| M::expire(state, context, now));
+    if let Some(event) = &event {
+        journal.record(event.clone())?;
+    }
+    Ok(event)
 }
 
 /// The state that a whole stream leads to.

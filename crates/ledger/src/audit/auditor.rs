@@ -83,7 +83,7 @@ pub struct Auditor {
     pub(super) last_at_ms: u64,
     /// Checkpoints that hold.
     pub(super) checkpoints: Vec<Covered>,
-    /// When what was decided, for lapses that come late.
+    /// Lapses before decisions.
     pub(super) pace: Pace,
     pub(super) downtimes: Downtimes,
     away: Away,
@@ -323,14 +323,13 @@ impl Auditor {
             .map_or(0, |(_, parameters)| parameters.limits.nonce_window_ms);
         self.check_erasure(&whole, at);
         let mut late = Findings::default();
-        let late_ms = self.late_lapse(&whole, at, &mut late);
+        self.late_lapse(&whole, at, &mut late);
         let replayed = self.replay(&whole, at);
         let (spot, record, event) = (&whole.spot, &whole.record, &whole.event);
         self.used
             .take(spot, at, nonce_window_ms, event, &mut self.findings);
         self.rows.note(&whole);
         self.turns.note(whole.stream.as_ref(), event, at);
-        self.pace.note(whole.stream.as_ref(), event, at, late_ms);
         let is_extract = self.extract.is_some();
         if let (Some(stream), Replayed::Applied(_)) = (&whole.stream, &replayed) {
             let findings = &mut self.findings;

@@ -1,155 +1,190 @@
-//! Lapses that come long after their deadlines, while the ledger went on with other business: whoever
-//! holds the ledger's keys can keep a window open for somebody (ledger-contract.md section 1.3).
+//! Decisions that were recorded while the lapse of a window was due (ledger-contract.md section 1.3). Whoever
+//! holds the ledger's keys can settle a vote, a rivalry or an exclusion by holding a lapse back.
 //!
-//! The sequencer ends every batch with the lapses that are due. Where a batch ends the log does not
-//! say, so a lapse is late only if something was decided [`LATE_MS`] behind its deadline, and
-//! [`BATCH_MS`] before the lapse itself: then a batch ended in between without it. Both are far
-//! longer than any batch takes. Excused is what a ledger could not help: time it was away, and a
-//! backlog, which shows in the other lapses of the last minute, late as well.
+//! The sequencer records what is due before it decides anything, in the order of deadlines. So while a window
+//! is past its deadline, by a millisecond or more, there is no record of a decision, and none of a lapse that
+//! is due later. The one exception is a backlog: after [`LAPSES_AT_A_TIME`] lapses that were recorded at one
+//! moment the sequencer decides something else at that moment. What a ledger records while it starts
+//! decides nothing, nor do notices, effects and roots of states.
 //!
-//! A window that never lapsed is named at the end, by [`super::overdue`]. A start of the ledger is such an
-//! end too: what was decided before it is whole. Otherwise starts without a pause would excuse a lapse for as
-//! long as they are said to go on.
-
-use std::collections::VecDeque;
+//! Of a bundle the records that are not there may be lapses of that moment. Where they are too few for a
+//! backlog the decision is broken, otherwise it is counted. A bundle does not show what was decided between a
+//! deadline and its lapse, either; that is counted too.
+//!
+//! A window whose lapse is missing at the end is named by [`super::overdue`].
 
 use x811_protocol::event::{Event, LedgerEvent, SettlementEvent};
+use x811_protocol::round::RoundWindow;
+use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
 use super::auditor::Auditor;
 use super::examine::Whole;
 use super::finding::{Cause, Findings};
-use super::overdue::FEW_LAPSES;
 use super::unchecked::Unchecked;
-use x811_protocol::stream::Stream;
+use crate::watch::LAPSES_AT_A_TIME;
 
-/// How long after a deadline its lapse may come, whatever else is decided, in milliseconds.
-const LATE_MS: u64 = 30_000;
-
-/// Longer than a batch is gathered: as long as the one before is being written.
-const BATCH_MS: u64 = 30_000;
-
-/// For how long a late lapse excuses others.
-const BACKLOG_MS: u64 = 60_000;
-
-/// Moments less than this apart count as one.
-const STEP_MS: u64 = 1_000;
-
-/// When the ledger decided something lately, and how late its lapses were.
+/// How many lapses were recorded at the moment of the last record, and which records are missing.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pace {
-    /// Moments within [`BATCH_MS`], at least [`STEP_MS`] apart.
-    decided: VecDeque<TimestampMs>,
-    /// The last moment before those.
-    ended: Option<TimestampMs>,
-    /// When something lapsed within [`BACKLOG_MS`], and how late, in milliseconds.
-    lapses: VecDeque<(TimestampMs, u64)>,
-    /// When the ledger last said that it had been away.
-    resumed_at: Option<TimestampMs>,
+    at: TimestampMs,
+    /// Position after the last record.
+    next: u64,
+    /// Number of lapses at that moment.
+    lapses: u64,
+    /// Number of missing records that may be of that moment.
+    missing: u64,
+    /// No record that is missing was recorded after this moment.
+    missing_until: TimestampMs,
+    /// The window that was named last, so that each is named once.
+    named: Option<(TimestampMs, Subject)>,
 }
 
 impl Pace {
-    /// Takes the next record; `late_ms` says how late it is, where it is a lapse.
-    pub(super) fn note(
-        &mut self,
-        stream: Option<&Stream>,
-        event: &Event,
-        at: TimestampMs,
-        late_ms: Option<u64>,
-    ) {
-        if matches!(stream, None | Some(Stream::Ledger | Stream::Roots)) {
-            if let Event::Ledger(LedgerEvent::Resumed(_)) = event {
-                self.resumed_at = Some(at);
+    fn reach(&mut self, position: u64, at: TimestampMs) {
+        if at != self.at {
+            (self.at, self.lapses, self.missing) = (at, 0, 0);
+        }
+        let missing = position.saturating_sub(self.next);
+        if missing > 0 {
+            self.missing = self.missing.saturating_add(missing);
+            self.missing_until = at;
+        }
+        self.next = position.saturating_add(1);
+    }
+
+    /// True if the lapses before the last record, with these, are a backlog.
+    const fn is_backlog(&self, more: u64) -> bool {
+        self.lapses.saturating_add(more) >= LAPSES_AT_A_TIME as u64
+    }
+}
+
+/// A record that what is due comes before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// A lapse, or what time causes in its place.
+    Lapse,
+    /// A message, an observation or an order of an operator.
+    Decision,
+}
+
+impl Turn {
+    fn of(event: &Event) -> Option<Turn> {
+        match event {
+            Event::Lapsed(_) => Some(Turn::Lapse),
+            Event::Settlement(SettlementEvent::Confirmed(confirmed))
+                if confirmed.claims.is_empty() =>
+            {
+                Some(Turn::Lapse)
             }
-            return;
+            Event::EnvelopeAccepted(_)
+            | Event::Agent(_)
+            | Event::Settlement(_)
+            | Event::Network(_)
+            | Event::CycleDrawn(_)
+            | Event::Ledger(LedgerEvent::BodiesErased(_) | LedgerEvent::ExclusionLifted(_)) => {
+                Some(Turn::Decision)
+            }
+            Event::Ledger(
+                LedgerEvent::Opened(_)
+                | LedgerEvent::ParametersSet(_)
+                | LedgerEvent::RulesChanged(_)
+                | LedgerEvent::KeyRotated(_)
+                | LedgerEvent::Resumed(_),
+            )
+            | Event::NoticeIssued(_)
+            | Event::Effect(_)
+            | Event::StateRoot(_) => None,
         }
-        self.forget(at);
-        let last = self.decided.back();
-        if last.is_none_or(|last| at.since(*last) >= STEP_MS) {
-            self.decided.push_back(at);
-        }
-        if let Some(late_ms) = late_ms {
-            self.lapses.push_back((at, late_ms));
-        }
-    }
-
-    fn forget(&mut self, at: TimestampMs) {
-        let batch = at.saturating_sub_ms(BATCH_MS);
-        while let Some(moment) = self.decided.pop_front_if(|moment| *moment < batch) {
-            self.ended = Some(moment);
-        }
-        let backlog = at.saturating_sub_ms(BACKLOG_MS);
-        while self.lapses.pop_front_if(|(at, _)| *at < backlog).is_some() {}
-    }
-
-    /// The last moment known to be of a batch that had ended at `at`.
-    fn ended_before(&self, at: TimestampMs) -> Option<TimestampMs> {
-        let batch = at.saturating_sub_ms(BATCH_MS);
-        let decided = self.decided.iter().rev();
-        let ended = decided.copied().find(|moment| *moment < batch);
-        ended.or(self.ended)
-    }
-
-    /// How late others were lately, where there were so many that more had to wait.
-    fn backlog_ms(&self, at: TimestampMs) -> u64 {
-        let since = at.saturating_sub_ms(BACKLOG_MS);
-        let lapses = self.lapses.iter().filter(|(at, _)| *at >= since);
-        if lapses.clone().count() < FEW_LAPSES {
-            return 0;
-        }
-        lapses.map(|(_, late_ms)| *late_ms).max().unwrap_or(0)
-    }
-
-    /// Whether a lapse at `at` should have come in a batch before.
-    fn is_late(&self, deadline: TimestampMs, at: TimestampMs) -> bool {
-        let due = self.resumed_at.map_or(deadline, |up| deadline.max(up));
-        let latest = due
-            .saturating_add_ms(LATE_MS)
-            .saturating_add_ms(self.backlog_ms(at));
-        self.ended_before(at).is_some_and(|ended| ended > latest)
     }
 }
 
 impl Auditor {
-    /// How late the record is in the world before it, in milliseconds, where time caused it; names it
-    /// where that is too late, and a start of the ledger before which it should have come.
-    pub(super) fn late_lapse(
-        &self,
-        whole: &Whole,
-        at: TimestampMs,
-        findings: &mut Findings,
-    ) -> Option<u64> {
-        if let Event::Ledger(LedgerEvent::Resumed(_)) = whole.event
-            && let Some(sentence) = self.left_before_start()
+    /// Names the window whose lapse should have come before the record, in the world before it.
+    pub(super) fn late_lapse(&mut self, whole: &Whole, at: TimestampMs, findings: &mut Findings) {
+        self.pace.reach(whole.record.position(), at);
+        let Some(turn) = Turn::of(&whole.event) else {
+            return;
+        };
+        let subject = whole.stream.as_ref().and_then(Stream::subject);
+        if let Some(due) = self.first_due(at)
+            && !is_about(whole, due.1)
+            && self.pace.named != Some(due)
         {
-            findings.add(&whole.spot, "event", Cause::ReDecisionDiffers, sentence);
+            self.pace.named = Some(due);
+            self.held_back(whole, due, findings);
         }
-        let subject = whole.stream.as_ref()?.subject()?;
-        let is_of_time = matches!(whole.event, Event::Lapsed(_)) || is_free(&whole.event);
-        let deadline = self.world().deadline_of(subject).filter(|_| is_of_time)?;
-        let rules_are_known = self.knows_rules();
-        // In a bundle the records of others are not there, nor is every word on downtime in a log with
-        // gaps.
-        let is_late_alone = self.extract.is_some() && at.since(deadline) > LATE_MS;
-        findings.leave(Unchecked::LateLapses, u64::from(is_late_alone));
-        let is_judged = rules_are_known
-            && self.extract.is_none()
-            && self.replay.knows(&Stream::Ledger)
-            && self.sees_clocks_of(subject);
-        if is_judged && self.pace.is_late(deadline, at) {
+        if turn == Turn::Decision {
+            return;
+        }
+        let deadline = subject.and_then(|subject| self.world().deadline_of(subject));
+        let is_unseen = self.extract.is_some()
+            && deadline.is_some_and(|deadline| self.pace.missing_until > deadline);
+        findings.leave(Unchecked::LateLapses, u64::from(is_unseen));
+        self.pace.lapses += 1;
+    }
+
+    /// The window that is due first at that moment, as far as the records here say so.
+    fn first_due(&self, at: TimestampMs) -> Option<(TimestampMs, Subject)> {
+        let world = self.world();
+        let is_due = world
+            .next_deadline()
+            .is_some_and(|(deadline, _)| at > deadline);
+        if !is_due || !self.knows_rules() || !self.replay.has_all() {
+            return None;
+        }
+        let subject = world.due(at).find(|subject| self.is_its_own(*subject))?;
+        Some((world.deadline_of(subject)?, subject))
+    }
+
+    /// True if records of others move no window of the subject, or all records are here.
+    fn is_its_own(&self, subject: Subject) -> bool {
+        let Subject::Round(id) = subject else {
+            return true;
+        };
+        let round = self.world().round(id);
+        let window = round.and_then(|live| live.state.next_window());
+        let is_of_rivals = matches!(window, Some((RoundWindow::Hold | RoundWindow::Draw, _)));
+        self.extract.is_none() || !is_of_rivals
+    }
+
+    fn held_back(
+        &mut self,
+        whole: &Whole,
+        (deadline, subject): (TimestampMs, Subject),
+        findings: &mut Findings,
+    ) {
+        let Some((window, lapse)) = self.window_of(subject) else {
+            return;
+        };
+        let sentence = format!(
+            "{window} of {} {} ended at {}, and {lapse} is not before this record",
+            subject.kind(),
+            subject.public_id(),
+            deadline.to_rfc3339(),
+        );
+        if self.pace.is_backlog(0) {
             let sentence = format!(
-                "the window ended at {}, and other records were made long before this one: its \
-                 lapse was held back",
-                deadline.to_rfc3339()
+                "{sentence}: at this moment {} other lapses were recorded first",
+                self.pace.lapses
             );
+            self.remarks.add(whole.spot.position, sentence);
+        } else if self.pace.is_backlog(self.pace.missing) {
+            findings.leave(Unchecked::LateLapses, 1);
+        } else {
+            let sentence = format!("{sentence}: it was held back");
             let cause = Cause::ReDecisionDiffers;
             findings.add(&whole.spot, "recorded_at_ms", cause, sentence);
         }
-        Some(at.since(deadline))
     }
 }
 
-/// Whether the event is the confirmation that nothing is due, which time brings.
-fn is_free(event: &Event) -> bool {
-    matches!(event, Event::Settlement(SettlementEvent::Confirmed(confirmed)) if confirmed.claims.is_empty())
+/// True if the record is in the stream of the subject or names it; [`super::decision`] holds it to that.
+fn is_about(whole: &Whole, subject: Subject) -> bool {
+    let is_named = if let Event::EnvelopeAccepted(accepted) = &whole.event {
+        accepted.facts.names().any(|named| named == subject)
+    } else {
+        false
+    };
+    is_named || whole.stream.as_ref().and_then(Stream::subject) == Some(subject)
 }

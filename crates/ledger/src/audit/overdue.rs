@@ -2,19 +2,20 @@
 //! leave a record out and sign everything anew, but not without a gap in what time must have caused
 //! (ledger-contract.md sections 1.3 and 5, design.md section 4).
 //!
-//! The sequencer ends every batch with the lapses that are due at its last moment, and a batch is
-//! whole in the log or not there. So behind any record that it decided, no deadline before that
-//! moment is still open, but for two reasons that a ledger may have: more were due than a batch may
+//! The sequencer records the lapses that are due before it decides anything and at the end of every batch,
+//! and a batch is whole in the log or not there. So at the end no deadline before the last decision is
+//! still open, but for two reasons that a ledger may have: more were due than a batch may
 //! hold, which shows in the lapses of the last moments; and the batch in which a ledger says that it
 //! is up again, or what its keys and parameters are, which lapses nothing. Downtime and blindness
-//! have moved the deadlines already, as the replay has them.
+//! have moved the deadlines already, as the replay has them. In a whole log [`super::late_lapse`] names
+//! the decision before which the lapse is missing, too.
 //!
 //! Looks are not decided so. A look is answered only by a head that is fresh, younger than
 //! `fresh_ms`, and as long as one younger than `blind_after_ms` is seen, nothing is recorded: heads
 //! are seen, not recorded, and a watcher may fail to ask for one transaction while it answers for
 //! others.
 //!
-//! What is due longer than its grace leaves an audit *incomplete*, never *broken* (section 9): the log
+//! What is due longer than its grace leaves an audit *incomplete*, not *broken* (section 9): the log
 //! may have been copied there, or its ledger may have been slow.
 
 use std::collections::VecDeque;
@@ -34,7 +35,7 @@ use crate::world::Live;
 use x811_protocol::stream::{Stream, Subject};
 
 /// Fewer lapses than this at a time leave room for more in any batch.
-pub(super) const FEW_LAPSES: usize = 64;
+const FEW_LAPSES: usize = 64;
 
 /// How long before the last record a deadline may have passed, a notice been owed and a look been due
 /// without anybody missing what follows (ledger-contract.md section 9).
@@ -123,22 +124,6 @@ impl Auditor {
         undecided
     }
 
-    /// What was due before the ledger started and has not lapsed: what was decided before a start is whole, and
-    /// ended with that (decision 0268).
-    pub(super) fn left_before_start(&self) -> Option<String> {
-        let is_judged = self.knows_rules()
-            && self.extract.is_none()
-            && self.replay.knows(&Stream::Ledger)
-            && self.world().identity().is_some();
-        let moment = self.turns.nothing_due_before().filter(|_| is_judged)?;
-        let left = self.lapses_due(moment.saturating_sub_ms(LAPSE_GRACE_MS))?;
-        Some(format!(
-            "the ledger was up until {} and starts here: {}",
-            moment.to_rfc3339(),
-            left.sentence
-        ))
-    }
-
     /// Windows that ended before `moment` and whose lapse is not here.
     fn lapses_due(&self, moment: TimestampMs) -> Option<Undecided> {
         let world = self.replay.world();
@@ -147,21 +132,7 @@ impl Auditor {
             due.filter(|subject| self.knows_subject(*subject) && self.sees_clocks_of(*subject));
         let subject = missing.next()?;
         let count = 1 + missing.count() as u64;
-        let (window, due) = match subject {
-            Subject::Interaction(id) => {
-                let state = &world.interaction(id)?.state;
-                (window_of(state), due_of(state))
-            }
-            Subject::Contract(id) => contract_window(&world.contract(id)?.state)?,
-            Subject::Session(id) => session_window(&world.session(id)?.state)?,
-            Subject::Agreement(_) => (
-                "the duration",
-                format!("its lapse ({})", Code::AgreementEnded.as_str()),
-            ),
-            Subject::Round(id) => round_window(&world.round(id)?.state)?,
-            // It has no window.
-            Subject::Descriptor(_) | Subject::Conduct(_) => return None,
-        };
+        let (window, due) = self.window_of(subject)?;
         let sentence = format!(
             "{window} of {} {} ended at {}; records until {} are here, and {due} is not: it was \
              left out, or never recorded. So of {count} windows",
@@ -173,6 +144,26 @@ impl Auditor {
         Undecided::of(Gap::OverdueLapses, count, sentence)
     }
 
+    /// The window that is open of a subject, and what time causes in it.
+    pub(super) fn window_of(&self, subject: Subject) -> Option<(&'static str, String)> {
+        let world = self.replay.world();
+        match subject {
+            Subject::Interaction(id) => {
+                let state = &world.interaction(id)?.state;
+                Some((window_of(state), due_of(state)))
+            }
+            Subject::Contract(id) => contract_window(&world.contract(id)?.state),
+            Subject::Session(id) => session_window(&world.session(id)?.state),
+            Subject::Agreement(_) => Some((
+                "the duration",
+                format!("its lapse ({})", Code::AgreementEnded.as_str()),
+            )),
+            Subject::Round(id) => round_window(&world.round(id)?.state),
+            // It has no window.
+            Subject::Descriptor(_) | Subject::Conduct(_) => None,
+        }
+    }
+
     /// Whether all that the log says of that subject was replayed.
     fn knows_subject(&self, subject: Subject) -> bool {
         match subject.interaction() {
@@ -182,7 +173,7 @@ impl Auditor {
     }
 
     /// Whether every word is there that moves the windows of that subject, besides downtime's.
-    pub(super) fn sees_clocks_of(&self, subject: Subject) -> bool {
+    fn sees_clocks_of(&self, subject: Subject) -> bool {
         let Some(id) = subject.interaction() else {
             return true;
         };

@@ -71,6 +71,11 @@ impl Replay {
         !self.stopped && (self.ended.is_empty() || !self.ended.has(&stream.to_string()))
     }
 
+    /// Whether every record so far was replayed.
+    pub(super) fn has_all(&self) -> bool {
+        !self.stopped && self.ended.is_empty()
+    }
+
     /// Steps to the place of `record`; `false`, and the record is counted, when it cannot be
     /// replayed: its stream ended before, or it came too late.
     pub(super) fn admits(&mut self, record: &Record) -> bool {

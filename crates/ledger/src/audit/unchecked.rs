@@ -39,8 +39,9 @@ named! {
         RivalProposals = "decisions of rounds: what other rounds did to them",
         /// Heads at an ACCEPT that are as old, or as young, as only one that another record named may be.
         NamedHeads = "heads at an ACCEPT: whether other records had named them",
-        /// Lapses long after their deadlines, and whether the ledger decided something else meanwhile.
-        LateLapses = "late lapses: whether the ledger decided something else before them",
+        /// Lapses, and whether something else was decided between the end of the window and them; decisions
+        /// while a window was over, and whether enough lapses were recorded first.
+        LateLapses = "lapses: whether something else was decided before them",
         /// What proposers of rounds had earned.
         TrustInputs = "proposals: what their proposers and participants had earned",
         /// Requests for sessions, and whether somebody was excluded from them.

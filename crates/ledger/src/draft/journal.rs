@@ -115,6 +115,8 @@ impl<M: Findable> Journal<M> for SubjectJournal<'_, M> {
             Err(Fault::Illegal(illegal)) => Err(illegal),
             Err(fault) => {
                 self.fault = Some(fault);
+                // Nothing more is due of it.
+                self.state = None;
                 Ok(())
             }
         }

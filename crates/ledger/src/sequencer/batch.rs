@@ -10,7 +10,7 @@ use crate::entropy::Entropy;
 use crate::port::LedgerStore;
 use crate::submission::MessageContent;
 use crate::turn::{self, Lookups};
-use crate::watch::{self, Progress};
+use crate::watch::{self, AfterLapses, Progress};
 use crate::world::World;
 use std::collections::{BTreeSet, HashMap};
 use tokio::sync::oneshot;
@@ -25,6 +25,7 @@ use x811_protocol::observation::{Observation, Sweep, TransactionStatus};
 use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::stream::{Stream, Subject};
+use x811_protocol::time::TimestampMs;
 
 /// When to try again while the ledger is busy.
 const BUSY_RETRY_MS: u64 = 1_000;
@@ -262,8 +263,11 @@ where
         lookups: &Lookups,
         replies: &mut Vec<Reply>,
     ) -> Option<Item> {
-        let savepoint = draft.savepoint();
         let now = self.clock.now();
+        let AfterLapses::Decision(ended) = lapse_before(draft, &item, lookups, now) else {
+            return Some(item);
+        };
+        let savepoint = draft.savepoint();
         let faulted = match item {
             Item::Message {
                 message,
@@ -285,7 +289,7 @@ where
                     let _ = reply.send(Err(refusal));
                     return None;
                 }
-                match turn::take(draft, &message, lookups, now) {
+                match turn::take(draft, &message, lookups, ended, now) {
                     Ok(verdict) => {
                         let commit =
                             tracing::debug_span!(target: SPANS, parent: &waiting, "commit");
@@ -339,6 +343,26 @@ where
         }
         None
     }
+}
+
+/// Records everything that is due before that item is decided.
+fn lapse_before(
+    draft: &mut BatchDraft,
+    item: &Item,
+    lookups: &Lookups,
+    now: TimestampMs,
+) -> AfterLapses {
+    let own = match item {
+        Item::Message { message, .. } if draft.first_due(now).is_some() => {
+            turn::subject_of(draft.world(), message, lookups)
+        }
+        Item::Message { .. }
+        | Item::Observation(_)
+        | Item::Erasure { .. }
+        | Item::Lift { .. }
+        | Item::Notices(_) => None,
+    };
+    watch::lapse_first(draft, own, now)
 }
 
 /// What becomes of an order to lift an exclusion.

@@ -68,9 +68,6 @@ use x811_protocol::time::TimestampMs;
 /// Items that a round takes at a time, and answers after which it takes no more.
 const ROUND_ITEMS: usize = 1_024;
 
-/// Interactions that may lapse in one commit, so that a restart does not stall on all of them.
-const LAPSES_PER_COMMIT: usize = 256;
-
 /// Notices that are recorded together: few enough to fit any batch.
 const NOTICES_PER_ITEM: usize = 64;
 
@@ -256,7 +253,6 @@ where
                 break;
             }
         }
-        // After the items: a message that finds a lapse is told its code.
         self.lapse(&mut draft);
         self.send_off(draft, replies).await
     }
@@ -345,7 +341,7 @@ where
 
     fn lapse(&mut self, draft: &mut BatchDraft) {
         let savepoint = draft.savepoint();
-        let lapsed = watch::lapse(draft, LAPSES_PER_COMMIT, self.clock.now());
+        let lapsed = watch::lapse(draft, self.clock.now());
         self.lapse_failed = !matches!(lapsed, Ok(0));
         if let Err(fault) = lapsed {
             tracing::error!(%fault, "a network's lapse broke the rules and was dropped");

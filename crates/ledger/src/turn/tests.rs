@@ -128,10 +128,10 @@ pub(crate) fn lapsed() -> World {
     let sealed = sealed(CoreType::Request, payload, 1, 2, 70);
     let message = receive(&sealed.json, &world, NOW).unwrap();
     let mut draft = BatchDraft::on(&world, None);
-    let verdict = take(&mut draft, &message, &Lookups::default(), NOW).unwrap();
+    let verdict = take(&mut draft, &message, &Lookups::default(), None, NOW).unwrap();
     assert!(matches!(verdict, TurnVerdict::Recorded(_)), "{verdict:?}");
     let late = NOW.saturating_add_ms(Windows::AEEP.offer_ms + 1);
-    crate::watch::lapse(&mut draft, 1, late).unwrap();
+    crate::watch::lapse(&mut draft, late).unwrap();
     draft.finish().unwrap().world
 }
 
@@ -148,7 +148,7 @@ fn overtaken_by(event: Option<Event>) -> (BatchDraft, TurnVerdict, Digest) {
     if let Some(event) = event {
         append(&mut draft, &Stream::Agent(did(1)), event);
     }
-    let verdict = take(&mut draft, &message, &Lookups::default(), NOW).unwrap();
+    let verdict = take(&mut draft, &message, &Lookups::default(), None, NOW).unwrap();
     (draft, verdict, message.header.nonce_tag)
 }
 

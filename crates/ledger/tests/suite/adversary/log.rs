@@ -266,7 +266,7 @@ impl Sealing {
                 *position = self.place(position);
             }
         }
-        for name in ["positions", "records"] {
+        for name in ["causes", "positions", "records"] {
             let positions = event.get_mut(name).and_then(Value::as_array_mut);
             for position in positions.into_iter().flatten() {
                 *position = self.place(position);

@@ -33,7 +33,9 @@ async fn without(ledgerbox: &Ledgerbox, deal: &Deal, event_type: &str) -> Vec<u8
 }
 
 fn missing(report: &Report) -> String {
-    assert_eq!(report.verdict, Outcome::Incomplete);
+    // The record that shows it was decided before the lapse that is missing.
+    assert_eq!(report.verdict, Outcome::Broken);
+    assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
     let [undecided] = &report.undecided[..] else {
         panic!("{:?}", report.undecided);
     };

@@ -2,6 +2,8 @@
 
 use super::deal::{Deal, Until};
 use super::ledgerbox::Ledgerbox;
+use super::party::Account;
+use super::size::size;
 use x811_ledger::answer::Answer;
 use x811_protocol::code::Code;
 use x811_protocol::envelope::SealedEnvelope;
@@ -139,5 +141,103 @@ async fn lc_1_3_a_lapse_waits_for_a_disk_that_fails() {
     ledgerbox.advance_ms(1_000).await;
     let lapsed = lapses(&ledgerbox, &deal).await;
     assert_eq!(lapsed, [(ledgerbox.now().as_ms(), Code::RequestTimeout)]);
+    ledgerbox.assert_log_adds_up().await;
+}
+
+/// The types of the records from the first lapse on, but for notices, and when they were recorded.
+async fn from_the_first_lapse(ledgerbox: &Ledgerbox) -> Vec<(&'static str, String, u64)> {
+    let events = ledgerbox.events().await.into_iter();
+    let each = events.map(|(record, event)| {
+        let stream = record.stream().to_owned();
+        (event.type_name(), stream, record.recorded_at_ms())
+    });
+    each.skip_while(|(name, ..)| *name != "lapsed")
+        .filter(|(name, ..)| *name != "notice_issued")
+        .collect()
+}
+
+/// Everything that is due lapses before a decision about something else, in the order of deadlines, and of two that
+/// end together in that of their ids.
+#[tokio::test]
+async fn lc_1_3_what_is_due_of_others_lapses_before_a_decision() {
+    let ledgerbox = Ledgerbox::open().await;
+    let deliver = |after_ms| {
+        let kept = &ledgerbox;
+        async move {
+            kept.advance_ms(after_ms).await;
+            Deal::opened(kept, Until::Delivered).await.id()
+        }
+    };
+    let together = [deliver(0).await, deliver(0).await];
+    let later = deliver(20).await;
+    ledgerbox.advance_ms(29_930).await;
+    let registration = ledgerbox.registration(&ledgerbox.party(), &[], &[]);
+    ledgerbox
+        .submit_while_busy(&registration, 100)
+        .await
+        .unwrap();
+    let records = from_the_first_lapse(&ledgerbox).await;
+    let now = ledgerbox.now().as_ms();
+    let mut streams = together.map(|id| format!("interaction:{id}"));
+    streams.sort();
+    let [first, second] = streams;
+    let expected = [first, second, format!("interaction:{later}")];
+    let lapses = expected.map(|stream| ("lapsed", stream, now));
+    assert_eq!(records[..3], lapses);
+    let (name, _, at) = &records[3];
+    assert_eq!((*name, *at, records.len()), ("agent_registered", now, 4));
+    ledgerbox.assert_log_adds_up().await;
+}
+
+/// A message that is late for its own window is told so, whatever else lapses before it.
+#[tokio::test]
+async fn lc_1_3_a_late_message_is_told_its_code_behind_the_lapses_of_others() {
+    let ledgerbox = Ledgerbox::open().await;
+    let others = [
+        Deal::opened(&ledgerbox, Until::Delivered).await,
+        Deal::opened(&ledgerbox, Until::Delivered).await,
+    ];
+    let mut deal = Deal::opened(&ledgerbox, Until::Delivered).await;
+    ledgerbox.advance_ms(29_950).await;
+    let verify = deal.verify(&ledgerbox);
+    let answer = ledgerbox.submit_while_busy(&verify, 100).await;
+    assert_eq!(answer.unwrap_err().code, Code::VerifyTimeout);
+    for deal in others.iter().chain([&deal]) {
+        let lapsed = lapses(&ledgerbox, deal).await;
+        assert_eq!(lapsed, [(ledgerbox.now().as_ms(), Code::VerifyTimeout)]);
+    }
+    ledgerbox.assert_log_adds_up().await;
+}
+
+/// How many windows end at one moment: more than four commits of lapses.
+const CROWD: u32 = 1_100;
+
+/// A backlog holds up a message for 256 lapses and no longer, and is over soon after.
+#[tokio::test]
+async fn lc_1_3_a_backlog_is_recorded_in_parts_and_holds_nobody_up_for_ever() {
+    let crowd = size("X811_LAPSES", CROWD);
+    let ledgerbox = Ledgerbox::but(|it| {
+        it.limits.open_per_pair = u64::from(crowd);
+        it.limits.open_per_initiator = u64::from(crowd);
+    })
+    .await;
+    let first = Deal::between_new_parties(&ledgerbox).await;
+    for _ in 0..crowd {
+        let account = Account::new(0x46);
+        let mut deal = Deal::between(&ledgerbox, &first.initiator, &first.provider, account);
+        ledgerbox.accept(&deal.request(&ledgerbox)).await;
+    }
+    ledgerbox.advance_ms(59_950).await;
+    let registration = ledgerbox.registration(&ledgerbox.party(), &[], &[]);
+    let answer = ledgerbox.submit_while_busy(&registration, 100).await;
+    assert!(matches!(answer, Ok(Answer::Accepted(_))), "{answer:?}");
+    for _ in 0..crowd / 256 + 1 {
+        ledgerbox.advance_ms(10).await;
+    }
+    let records = from_the_first_lapse(&ledgerbox).await;
+    let decided = records.iter().position(|(name, ..)| *name != "lapsed");
+    assert_eq!(decided, Some(256));
+    let lapsed = records.iter().filter(|(name, ..)| *name == "lapsed");
+    assert_eq!(lapsed.count(), crowd as usize);
     ledgerbox.assert_log_adds_up().await;
 }

@@ -3,6 +3,7 @@
 //! `tests/AUDIT.md`.
 
 mod away;
+mod behind;
 mod chain;
 mod contests;
 mod contracts;

@@ -42,7 +42,7 @@ fn lc_9_a_message_that_was_dropped_is_the_ledgers_word() {
     let stream = story.record(74).stream.clone();
     story.without([74]);
     let lapse = json!({"type": "lapsed", "window": "accept", "code": "X811-4021"});
-    let lapse = story.put(107, &stream, lapse);
+    let lapse = story.put(105, &stream, lapse);
     story.told(lapse, 72, 108);
     story.is_clean();
 }
