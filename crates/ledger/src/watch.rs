@@ -565,4 +565,33 @@ mod tests {
         assert!(draft.world().sight("other").is_none());
         assert_eq!(draft.finish().unwrap().commit.records.len(), 1);
     }
+
+    #[test]
+    fn lc_1_3_a_lapse_that_is_undone_does_not_count_as_one_of_a_backlog() {
+        let world = World::empty();
+        let mut draft = BatchDraft::on(&world, None);
+        let now = TimestampMs::new(1_767_312_000_000);
+        let id = InteractionId::from(EnvelopeId::from_parts(now.as_ms(), &[1; 10]));
+        let network = Stream::Network("base".to_owned());
+        let mut lapsed = |is_legal: bool| {
+            let lapse = |draft: &mut BatchDraft| {
+                let position = draft.world().head().size;
+                draft.note_lapse(position, now);
+                let event = if is_legal {
+                    Event::Network(NetworkEvent::Blind(NetworkBlind {
+                        cause: BlindCause::StaleHead,
+                        head: None,
+                        silent: None,
+                    }))
+                } else {
+                    Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms: 1 }))
+                };
+                let stream = if is_legal { &network } else { &Stream::Ledger };
+                draft.append(stream, event, None, now).map(|_| ())
+            };
+            (isolated(&mut draft, id.into(), lapse), draft.lapses_at(now))
+        };
+        assert_eq!(lapsed(true), (true, 1));
+        assert_eq!(lapsed(false), (false, 1));
+    }
 }
