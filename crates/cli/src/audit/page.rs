@@ -137,6 +137,7 @@ impl Page<'_> {
         for (name, lines) in [
             ("Network", terms::networks(report)),
             ("Changed", terms::changes(report)),
+            ("Late lapse", terms::late_lapses(report)),
             ("Remark", terms::remarks(report)),
         ] {
             for line in lines {

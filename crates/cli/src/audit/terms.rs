@@ -1,12 +1,12 @@
 //! Under which terms the ledger decided about payments, what changed when, what was paid, and what the
 //! rules allowed and people should know.
 
-use x811_ledger::audit::{NetworkReport, PaidSums, ParameterChange, Report};
+use x811_ledger::audit::{LateLapse, NetworkReport, PaidSums, ParameterChange, Report};
 use x811_protocol::parameters::PayerBindingRule;
 
 use super::summary::{ranges, usdc};
 
-/// Most remarks that a terminal or a page shows; JSON lists more.
+/// Most remarks, and most late lapses, that a terminal or a page shows; JSON lists more.
 const SHOWN: usize = 20;
 
 /// Networks as they are in force at the end, by name and terms.
@@ -91,14 +91,39 @@ fn changed(change: &ParameterChange) -> String {
 pub(super) fn remarks(report: &Report) -> Vec<String> {
     let remarks = report.remarks.iter();
     let remarks = remarks.map(|it| format!("position {}: {}", it.position, it.sentence));
-    let mut lines: Vec<String> = remarks.collect();
+    shortened(remarks.collect(), report.remarks_left_out)
+}
+
+/// Lapses that were recorded late, with how late each was.
+pub(super) fn late_lapses(report: &Report) -> Vec<String> {
+    let lapses = report.late_lapses.iter().map(late_lapse);
+    shortened(lapses.collect(), report.late_lapses_left_out)
+}
+
+fn late_lapse(late: &LateLapse) -> String {
+    let meanwhile = late.resumed_at.map_or_else(String::new, |position| {
+        format!(", and the ledger was down by its own word, position {position}")
+    });
+    format!(
+        "position {}: {} of {} {} ended at {}, which was recorded {}.{:03} s later{meanwhile}",
+        late.position,
+        late.window,
+        late.kind,
+        late.id,
+        late.deadline_at_ms.to_rfc3339(),
+        late.late_by_ms / 1_000,
+        late.late_by_ms % 1_000,
+    )
+}
+
+/// The first of those lines, and how many follow them; `left_out` are not listed anywhere.
+fn shortened(mut lines: Vec<String>, left_out: u64) -> Vec<String> {
     let more = lines.len().saturating_sub(SHOWN);
     lines.truncate(SHOWN);
     if more > 0 {
         lines.push(format!("and {more} more; --json lists them"));
     }
-    if report.remarks_left_out > 0 {
-        let left_out = report.remarks_left_out;
+    if left_out > 0 {
         lines.push(format!(
             "and {left_out} that nothing lists: there are too many"
         ));
@@ -140,6 +165,7 @@ pub(super) fn downtimes(report: &Report) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use x811_ledger::audit::{Auditor, ParametersReport, Remark};
+    use x811_protocol::time::TimestampMs;
 
     use super::*;
 
@@ -174,6 +200,25 @@ mod tests {
             "{}",
             lines[900]
         );
+    }
+
+    #[test]
+    fn lc_9_a_late_lapse_is_shown_with_how_late_it_was() {
+        let mut report = Auditor::new().finish();
+        let late = |resumed_at| LateLapse {
+            position: 7,
+            window: "the window for an OFFER",
+            kind: "interaction",
+            id: "int-1".to_owned(),
+            deadline_at_ms: TimestampMs::new(1_000),
+            late_by_ms: 79_004,
+            resumed_at,
+        };
+        report.late_lapses = vec![late(None), late(Some(6))];
+        let line = "position 7: the window for an OFFER of interaction int-1 ended at \
+                    1970-01-01T00:00:01.000Z, which was recorded 79.004 s later";
+        let down = format!("{line}, and the ledger was down by its own word, position 6");
+        assert_eq!(late_lapses(&report), [line.to_owned(), down]);
     }
 
     #[test]

@@ -33,6 +33,9 @@ impl Report for Audited {
         for undecided in &self.report.undecided {
             out.line(format_args!("  not decided: {}", undecided.sentence));
         }
+        for late in terms::late_lapses(&self.report) {
+            out.line(format_args!("  late lapse: {late}"));
+        }
         for remark in terms::remarks(&self.report) {
             out.line(format_args!("  remark: {remark}"));
         }

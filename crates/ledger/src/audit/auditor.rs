@@ -26,6 +26,7 @@ use super::extract::Extract;
 use super::finding::{Cause, Finding, Findings, Spot};
 use super::heads::{self, Heads, Mentioned};
 use super::late_lapse::Pace;
+use super::lateness::LateLapses;
 use super::links::Links;
 use super::listing::Listed as Accounts;
 use super::noted::Noted;
@@ -85,6 +86,7 @@ pub struct Auditor {
     pub(super) checkpoints: Vec<Covered>,
     /// Lapses before decisions.
     pub(super) pace: Pace,
+    pub(super) late_lapses: LateLapses,
     pub(super) downtimes: Downtimes,
     away: Away,
     /// Whose they have to be.

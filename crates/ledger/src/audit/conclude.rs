@@ -118,6 +118,8 @@ impl Auditor {
             parameters: judged.parameters.list,
             parameters_left_out_at: judged.parameters.left_out,
             parameters_in_force: judged.parameters.in_force,
+            late_lapses: judged.late_lapses.list,
+            late_lapses_left_out: judged.late_lapses.left_out,
             remarks: judged.remarks.list,
             remarks_left_out: judged.remarks.left_out,
             attested: judged.remarks.attested,

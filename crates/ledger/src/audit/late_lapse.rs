@@ -103,6 +103,9 @@ impl Auditor {
     /// Names the window whose lapse should have come before the record, in the world before it.
     pub(super) fn late_lapse(&mut self, whole: &Whole, at: TimestampMs, findings: &mut Findings) {
         self.pace.reach(whole.record.position(), at);
+        if matches!(&whole.event, Event::Ledger(LedgerEvent::Resumed(_))) {
+            self.late_lapses.resumed(whole.record.position(), at);
+        }
         let Some(turn) = Turn::of(&whole.event) else {
             return;
         };
@@ -116,6 +119,9 @@ impl Auditor {
         }
         if turn == Turn::Decision {
             return;
+        }
+        if let Some(subject) = subject {
+            self.note_lateness(whole.record.position(), subject, at);
         }
         let deadline = subject.and_then(|subject| self.world().deadline_of(subject));
         let is_unseen = self.extract.is_some()

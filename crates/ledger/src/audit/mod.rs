@@ -21,7 +21,7 @@
 //! | one story of the network over the whole log | `story`, `heads` |
 //! | which heads were known when an ACCEPT came | `known_heads` |
 //! | what time should have caused and is not there | `overdue` |
-//! | what it caused too late | `late_lapse` |
+//! | what it caused too late | `late_lapse`, `lateness` |
 //! | how far checkpoints cover it: what is judged | `prefix` |
 //! | what it says in the end | `conclude`, `outcome` |
 //! | how long the ledger says that it was away, and what came of that | `downtime` |
@@ -90,6 +90,7 @@ mod hashes;
 mod heads;
 mod known_heads;
 mod late_lapse;
+mod lateness;
 mod links;
 mod listing;
 mod looks;
@@ -140,6 +141,7 @@ pub use finding::{Cause, Finding};
 pub use from_export::{ExportAudit, audit_export, audit_export_in_pages};
 pub use from_store::audit_store;
 pub use hashes::{HashAudit, HashReport, PAGE_RECORDS, Piece, hash_export, hash_store};
+pub use lateness::LateLapse;
 pub use listing::{ListedInteraction, Listing, Period, Totals};
 pub use observed::{Heard, Observations};
 pub use on_chain::{ChainPlace, DeclaredTransaction, RecordedEvidence, RecordedSighting, Sighting};

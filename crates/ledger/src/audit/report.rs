@@ -13,6 +13,7 @@ use super::downtime::Downtimes;
 use super::draws::RecordedDraw;
 use super::extract::ExtractReport;
 use super::finding::{Cause, Finding, MAX_FINDINGS};
+use super::lateness::LateLapse;
 use super::listing::Listing;
 use super::observed::{Heard, Observations};
 use super::on_chain::{RecordedEvidence, RecordedSighting};
@@ -197,6 +198,12 @@ pub struct Report {
     pub parameters_left_out_at: Vec<u64>,
     /// What the last of those says.
     pub parameters_in_force: Option<ParametersReport>,
+    /// Lapses that were recorded more than a second after the deadline of their window, in order of position.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub late_lapses: Vec<LateLapse>,
+    /// How many more late lapses there are.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub late_lapses_left_out: u64,
     /// What the rules in force allowed and an auditor should know, in order of position.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,

@@ -109,8 +109,20 @@ async fn lc_1_3_silence_proves_nothing() {
     ledgerbox.advance_ms(3_600_000).await;
     ledgerbox.provider().await;
     let honest = Forger::at(&ledgerbox).await;
-    let (late, _) = held_back(&honest, deal.id(), "lapsed", Some(0));
-    assert_eq!(found(&late.report()), []);
+    assert_eq!(honest.report().late_lapses, []);
+    let (late, at) = held_back(&honest, deal.id(), "lapsed", Some(0));
+    let report = late.report();
+    assert_eq!(found(&report), []);
+    let [listed] = report.late_lapses.try_into().unwrap();
+    let recorded_at_ms = late.parts.records[at].draft.recorded_at_ms;
+    let late_by_ms = recorded_at_ms - listed.deadline_at_ms.as_ms();
+    assert_eq!(listed.late_by_ms, late_by_ms);
+    assert!(late_by_ms >= 3_600_000, "{late_by_ms}");
+    assert_eq!((listed.position, listed.resumed_at), (at as u64, None));
+    assert_eq!(
+        (listed.kind, listed.id),
+        ("interaction", deal.id().to_string())
+    );
 }
 
 /// Of two that are due, the one whose window ended first lapses first.
@@ -147,6 +159,12 @@ async fn lc_1_4_downtime_is_no_delay() {
     others_go_on(&ledgerbox, 3, 1_000).await;
     let report = audit(&exported(&ledgerbox).await);
     assert_eq!((expired(&report), found(&report)), (Some(1), vec![]));
+    // It is listed all the same, with the record that says why.
+    let [listed] = &report.late_lapses[..] else {
+        panic!("{:#?}", report.late_lapses)
+    };
+    assert!(listed.late_by_ms > 3_590_000, "{listed:?}");
+    assert!(listed.resumed_at.is_some(), "{listed:?}");
 }
 
 /// More lapse after a restart than one batch holds, and commits fail in between.
