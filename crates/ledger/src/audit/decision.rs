@@ -9,7 +9,7 @@ use x811_protocol::event::{
     AgentEvent, AgentStatusChanged, Derived, EnvelopeAccepted, Event, LedgerEvent, LedgerResumed,
     NetworkEvent, NetworkSighted, SettlementEvent,
 };
-use x811_protocol::facts::{ConsensusFacts, Facts};
+use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts};
 use x811_protocol::id::{ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::interaction::{Context, derived};
 use x811_protocol::parameters::{Edition, Leniency};
@@ -343,6 +343,9 @@ impl Decided<'_> {
         if state.is_none() {
             // What either had broken elsewhere is not here.
             self.leaves(Unchecked::Exclusions, findings);
+        }
+        if matches!(facts, Facts::Capability(CapabilityFacts::Agree(_))) {
+            self.terms_are_signed(state, envelope, findings);
         }
         let again = session::derived(state, envelope, facts, &surroundings.context(), self.at);
         self.derived_again(accepted, again, findings);

@@ -13,6 +13,7 @@
 //! | the machines' rules | `replay` |
 //! | the decision again: guards, deadlines, payee, times | `decision` |
 //! | whether a message is in the stream that its turn puts it into | `routed` |
+//! | the terms of an agreement, against the object that was signed | `signed_terms` |
 //! | notices: whole, from the records that they tell of | `notices` |
 //! | payments from their evidence: depth, claims, surplus, causes | `settlement` |
 //! | whether an authorization is the interaction's own | `authorization` |
@@ -116,6 +117,7 @@ mod rows;
 mod settlement;
 mod short;
 mod signature;
+mod signed_terms;
 mod signing_order;
 mod spelling;
 mod story;

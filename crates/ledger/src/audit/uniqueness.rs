@@ -1,5 +1,5 @@
-//! What may be used once in the whole log: envelope ids, idempotency keys, transfers; and nonces,
-//! once within their window (ledger-contract.md section 3).
+//! What may be used once in the whole log: envelope ids, the bytes that a sender signed, idempotency keys,
+//! transfers; and nonces, once within their window (ledger-contract.md section 3).
 
 use std::hash::Hash;
 
@@ -19,6 +19,9 @@ const NONCE_WINDOW_MS: u64 = 15 * 60_000;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Used {
     envelopes: Numbered<UsedAt<EnvelopeId>>,
+    /// First halves of the digests of their bodies. With its body erased a message may say anything, but its
+    /// signature is of one digest.
+    digests: Numbered<UsedAt<Half>>,
     idempotency: Numbered<UsedAt<Digest>>,
     claims: Numbered<UsedAt<Claim>>,
     nonces: Nonces,
@@ -39,6 +42,10 @@ impl<K: Eq + Hash> Keyed for UsedAt<K> {
     }
 }
 
+/// The first half of a digest: two that share it take 2^64 attempts to find, and would be a false alarm, never a
+/// miss.
+type Half = [u8; 16];
+
 /// Nonces spent lately, in two generations: when the younger is a window old, all of the older lie
 /// outside of it.
 #[derive(Debug, Clone, Default)]
@@ -49,19 +56,18 @@ struct Nonces {
     since: TimestampMs,
 }
 
-/// When and at which position, by the first half of the tag: two that share it take 2^64 attempts
-/// to find, and would be a false alarm, never a miss.
+/// When and at which position, by the first half of the tag.
 #[derive(Debug, Clone)]
 struct Spent {
-    half: [u8; 16],
+    half: Half,
     at: TimestampMs,
     position: u64,
 }
 
 impl Keyed for Spent {
-    type Key = [u8; 16];
+    type Key = Half;
 
-    fn key(&self) -> &[u8; 16] {
+    fn key(&self) -> &Half {
         &self.half
     }
 }
@@ -94,10 +100,17 @@ impl Used {
         let position = spot.position;
         if let Some(envelope) = event.envelope() {
             let first = self.envelopes.first(envelope.id, position);
+            let signed = self.digests.first(first_half(envelope.digest), position);
             if first != position {
                 let id = envelope.id.uuid();
                 let sentence = format!("envelope {id} was accepted at position {first} already");
                 findings.add(spot, "envelope.id", Cause::EnvelopeUsedTwice, sentence);
+            } else if signed != position {
+                let sentence = format!(
+                    "these bytes were signed for the envelope at position {signed}, and no two envelopes have \
+                     the same bytes"
+                );
+                findings.add(spot, "envelope.digest", Cause::EnvelopeUsedTwice, sentence);
             }
             self.spend(spot, at, nonce_window_ms, envelope.nonce_tag, findings);
         }
@@ -184,8 +197,8 @@ impl Nonces {
     }
 }
 
-fn first_half(tag: Digest) -> [u8; 16] {
-    let (halves, _) = tag.as_bytes().as_chunks();
+fn first_half(digest: Digest) -> Half {
+    let (halves, _) = digest.as_bytes().as_chunks();
     halves[0]
 }
 

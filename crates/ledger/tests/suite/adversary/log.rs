@@ -196,8 +196,7 @@ impl Sealing {
             && let Some(text) = &body
         {
             let mut message: Value = serde_json::from_slice(text).ok()?;
-            let cause = &mut message["payload"]["cause_position"];
-            *cause = self.place(cause);
+            self.name_again_in(&mut message["payload"]);
             if written.follows {
                 follow(&event, &mut message);
             }
@@ -261,7 +260,14 @@ impl Sealing {
 
     /// Places and hashes of records are those that they have here.
     fn name_again(&self, event: &mut Value) {
-        for pointer in ["/derived/parameters", "/derived/descriptor", "/cause"] {
+        const POSITIONS: [&str; 5] = [
+            "/derived/parameters",
+            "/derived/descriptor",
+            "/derived/contract/accept",
+            "/cause",
+            "/closing",
+        ];
+        for pointer in POSITIONS {
             if let Some(position) = event.pointer_mut(pointer) {
                 *position = self.place(position);
             }
@@ -290,6 +296,21 @@ impl Sealing {
         }
         if let Some(hash) = event.get_mut("provider_prev") {
             *hash = self.hash(hash);
+        }
+    }
+
+    /// The same in what a notice says.
+    fn name_again_in(&self, payload: &mut Value) {
+        for name in ["cause_position", "proposal"] {
+            if let Some(position) = payload.get_mut(name) {
+                *position = self.place(position);
+            }
+        }
+        for name in ["records", "votes"] {
+            let positions = payload.get_mut(name).and_then(Value::as_array_mut);
+            for position in positions.into_iter().flatten() {
+                *position = self.place(position);
+            }
         }
     }
 

@@ -4,6 +4,7 @@ mod advertise;
 mod session;
 mod signed;
 
+pub use session::signed_terms;
 pub use signed::{MAX_JWS_BYTES, SignedAgreement, signed_agreement};
 
 use serde_json::{Map, Value};

@@ -116,6 +116,15 @@ pub(super) fn revoke(payload: &Map<String, Value>) -> Result<AgreementRevoke, Re
     })
 }
 
+/// Reads the terms in the object that an `agree` signs.
+///
+/// # Errors
+/// The payload is not that of an `agree`, or its terms have another form.
+pub fn signed_terms(payload: &Map<String, Value>) -> Result<SessionTerms, Refusal> {
+    let agreement = Members::new("agree", payload).object("agreement")?;
+    terms(Members::new("agreement", agreement).object("terms")?)
+}
+
 /// Reads a signature under an agreement of this ledger and checks it.
 pub(super) fn agree(
     payload: &Map<String, Value>,

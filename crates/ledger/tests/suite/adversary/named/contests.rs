@@ -11,6 +11,7 @@ use x811_protocol::parameters::{CycleRule, Rounds};
 
 use super::super::base::{BASE, Base};
 use super::super::council::{Council, running};
+use super::super::deal::{Deal, Until};
 use super::super::ledgerbox::Ledgerbox;
 use super::{Story, Told, hold};
 
@@ -48,7 +49,7 @@ async fn all_approve(ledgerbox: &Ledgerbox, council: &mut Council, of: Named) {
 }
 
 /// The first is accepted and waits for the second, which is accepted and supersedes it.
-async fn superseded() -> Story {
+pub(super) async fn superseded() -> Story {
     let ledgerbox = running(Rounds {
         execution_ms: 4_000,
         ..Rounds::DEFAULT
@@ -64,8 +65,9 @@ async fn superseded() -> Story {
     Story::at_rest(ledgerbox).await
 }
 
-/// Two that block each other, and a block that draws, or none in time.
-async fn cycle(draw_ms: u64) -> Story {
+/// Two that block each other, and a block that draws, or none in time; `accepts` is a deal that goes so far before, of
+/// which an ACCEPT names a head.
+async fn cycle(draw_ms: u64, accepts: Option<Until>) -> Story {
     let ledgerbox = running(Rounds {
         cycle: CycleRule::Random,
         cycle_network: Some(BASE.to_owned()),
@@ -74,6 +76,9 @@ async fn cycle(draw_ms: u64) -> Story {
     })
     .await;
     ledgerbox.watch_ms(1_000).await;
+    if let Some(until) = accepts {
+        Deal::opened(&ledgerbox, until).await;
+    }
     let mut council = Council::new(&ledgerbox, 4).await;
     let early = propose(&ledgerbox, &mut council, LIFE_MS, 0).await;
     ledgerbox.watch_ms(1_000).await;
@@ -103,11 +108,16 @@ async fn cycle(draw_ms: u64) -> Story {
 }
 
 pub(super) async fn drawn() -> Story {
-    cycle(3_600_000).await
+    cycle(3_600_000, None).await
 }
 
-async fn passed() -> Story {
-    cycle(20_000).await
+pub(super) async fn passed() -> Story {
+    cycle(20_000, None).await
+}
+
+/// The same in a log that has named a head.
+pub(super) async fn passed_with_a_head() -> Story {
+    cycle(20_000, Some(Until::Accepted)).await
 }
 
 fn lapse(story: &Story, window: &str) -> u64 {

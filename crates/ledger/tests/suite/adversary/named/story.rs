@@ -112,6 +112,32 @@ impl Story {
         self.names(|written| written.message_type() == message_type)
     }
 
+    /// Lapses of that window, in order.
+    pub(crate) fn lapses(&self, window: &str) -> Vec<u64> {
+        self.names(|it| it.event_type() == "lapsed" && it.event["window"] == window)
+    }
+
+    /// The notices that tell of that record.
+    pub(crate) fn notices(&self, cause: u64) -> Vec<u64> {
+        self.names(|it| it.event_type() == "notice_issued" && it.event["cause"] == json!(cause))
+    }
+
+    /// The record with the notices that tell of it.
+    pub(crate) fn with_notices(&self, name: u64) -> Vec<u64> {
+        [vec![name], self.notices(name)].concat()
+    }
+
+    /// The record behind that one.
+    pub(crate) fn next(&self, name: u64) -> u64 {
+        let next = &self.log.records[self.index(name) + 1];
+        next.was.as_ref().unwrap().0
+    }
+
+    /// The stream of a record.
+    pub(crate) fn stream(&self, name: u64) -> String {
+        self.record(name).stream.clone()
+    }
+
     /// What a member holds.
     pub(crate) fn get(&self, name: u64, pointer: &str) -> Value {
         let event = &self.record(name).event;
@@ -236,6 +262,73 @@ impl Story {
                 ..Written::clone(&written)
             }),
         );
+        self
+    }
+
+    /// Recorded at another time, which moves the deadline that it opens.
+    pub(crate) fn retimed(&mut self, name: u64, at_ms: u64) -> &mut Story {
+        const DEADLINE: &str = "/derived/deadline_at_ms";
+        let was_ms = self.time(name);
+        let deadline = self.record(name).event.pointer(DEADLINE);
+        if let Some(deadline_ms) = deadline.and_then(Value::as_u64) {
+            self.set(name, DEADLINE, json!(deadline_ms + at_ms - was_ms));
+        }
+        self.at(name, at_ms)
+    }
+
+    /// Moves a record right before another, to its time, with the deadline that it opens.
+    pub(crate) fn retimed_before(&mut self, name: u64, before: u64) -> &mut Story {
+        let at_ms = self.time(before);
+        self.retimed(name, at_ms).moved(name, before)
+    }
+
+    /// A notice is signed at the moment of its record.
+    pub(crate) fn signed_when_recorded(&mut self, notice: u64) -> &mut Story {
+        let at_ms = self.time(notice);
+        let id = made_at(at_ms, &self.get(notice, "/envelope/id"));
+        self.set(notice, "/envelope/id", id)
+            .set(notice, "/envelope/created_ms", json!(at_ms))
+    }
+
+    /// Issues the notices of a record right before another.
+    pub(crate) fn told_before(&mut self, cause: u64, before: u64) -> &mut Story {
+        for notice in self.notices(cause) {
+            self.moved(notice, before).signed_when_recorded(notice);
+        }
+        self
+    }
+
+    /// Moves a record and the notices of it right before another.
+    pub(crate) fn moved_with_notices(&mut self, name: u64, before: u64) -> &mut Story {
+        self.moved(name, before).told_before(name, before)
+    }
+
+    /// Issues notices like those of another record at the time of their cause, with these members, right before a
+    /// record.
+    pub(crate) fn told_like(
+        &mut self,
+        (like, cause): (u64, u64),
+        before: u64,
+        members: &[(&str, Value)],
+    ) -> &mut Story {
+        let (at_ms, stream) = (self.time(cause), self.stream(cause));
+        for notice in self.notices(like) {
+            let copy = self.again(notice, before);
+            self.at(copy, at_ms).in_stream(copy, &stream);
+            let id = unlike(&made_at(at_ms, &self.get(notice, "/envelope/id")), copy);
+            self.set(copy, "/envelope/id", id)
+                .set(copy, "/envelope/created_ms", json!(at_ms))
+                .set(copy, "/cause", json!(cause))
+                .say(copy, "cause_position", json!(cause));
+            for (member, value) in members {
+                self.say(copy, member, value.clone());
+            }
+            let written = self.record_mut(copy);
+            let body = written.body.as_ref().unwrap();
+            let mut message: Value = serde_json::from_slice(body).unwrap();
+            message["nonce"] = unlike(&message["nonce"], copy);
+            written.body = Some(to_canonical(&message));
+        }
         self
     }
 

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use x811_ledger::audit::Outcome;
 
-use super::super::single::known;
-use super::super::size::size;
-use super::super::verdict::judge;
-use super::{Story, contests, contracts, excluded, rounds};
+use super::super::super::single::known;
+use super::super::super::size::size;
+use super::super::super::verdict::judge;
+use super::super::{Story, contests, contracts, excluded, rounds};
 
 /// Lies of each kind of link and change that the gate tells; `X811_PAIRS` is another number.
 const TOLD: u32 = 1;
@@ -93,14 +93,6 @@ fn links(story: &Story) -> Vec<Link> {
     links
 }
 
-/// The record with the notices that tell of it.
-fn with_notices(story: &Story, name: u64) -> Vec<u64> {
-    let tells = |it: &super::super::log::Written| {
-        it.event_type() == "notice_issued" && it.event["cause"] == json!(name)
-    };
-    [vec![name], story.names(tells)].concat()
-}
-
 /// A change of both records of a link; false where it changes nothing.
 type Change = fn(&mut Story, &Link, &[Link]) -> bool;
 
@@ -109,7 +101,7 @@ const CHANGES: [(&str, Change); 7] = [
         let both = [link.effect, link.cause];
         let all: BTreeSet<u64> = both
             .iter()
-            .flat_map(|name| with_notices(story, *name))
+            .flat_map(|name| story.with_notices(*name))
             .collect();
         story.without(all);
         true
@@ -117,7 +109,7 @@ const CHANGES: [(&str, Change); 7] = [
     (
         "the effect is left out, with what was told of it",
         |story, link, _| {
-            let all = with_notices(story, link.effect);
+            let all = story.with_notices(link.effect);
             story.without(all);
             true
         },
@@ -125,7 +117,7 @@ const CHANGES: [(&str, Change); 7] = [
     (
         "the effect comes first, with what was told of it",
         |story, link, _| {
-            for name in with_notices(story, link.effect) {
+            for name in story.with_notices(link.effect) {
                 story.moved(name, link.cause);
             }
             true
@@ -161,7 +153,7 @@ const CHANGES: [(&str, Change); 7] = [
             let Some(other) = other else {
                 return false;
             };
-            for name in with_notices(story, link.effect) {
+            for name in story.with_notices(link.effect) {
                 story.in_stream(name, &other);
             }
             true
@@ -191,7 +183,7 @@ const CHANGES: [(&str, Change); 7] = [
     (
         "the effect is doubled, and what was told of it",
         |story, link, _| {
-            for name in with_notices(story, link.effect) {
+            for name in story.with_notices(link.effect) {
                 story.again(name, link.effect);
             }
             true
