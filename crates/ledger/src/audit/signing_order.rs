@@ -7,11 +7,10 @@
 //!
 //! Memory: some 30 bytes for each sender in a stream, and 30 for each sender.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher as _;
 
 use foldhash::fast::RandomState;
-use hashbrown::HashMap;
 use x811_protocol::did::Did;
 use x811_protocol::event::Event;
 use x811_protocol::stream::Stream;
@@ -24,8 +23,7 @@ use super::remarks::Remarks;
 #[derive(Debug, Clone, Default)]
 pub(super) struct SigningOrder {
     /// By the hash of stream and sender. Two pairs with one hash would be a false remark, once in 2^64 pairs.
-    in_stream: HashMap<u64, SignedMessage>,
-    hasher: RandomState,
+    in_stream: HashMap<u64, SignedMessage, RandomState>,
     of_sender: BTreeMap<Did, TimestampMs>,
 }
 
@@ -55,7 +53,7 @@ impl SigningOrder {
             signed_at,
             position,
         };
-        let key = self.hasher.hash_one((stream, envelope.from));
+        let key = self.in_stream.hasher().hash_one((stream, envelope.from));
         let last = self.in_stream.entry(key).or_insert(message);
         let of_sender = self.of_sender.entry(envelope.from).or_insert(signed_at);
         if signed_at < last.signed_at {
