@@ -93,8 +93,9 @@ def fits(shown, payer, payee, network):
 def deep_and_young(shown, terms, network, accepted):
     level = LEVELS.index(shown["level"])
     hold(shown["depth"] >= network["confirmed_depth"] and level > 0, "a transfer that is not deep")
-    limit = network.get("safe_above")
-    safe = level > 1 or shown["depth"] >= network["confirmed_depth"] + STAND_IN_BLOCKS
+    limit, final_by = network.get("safe_above"), network.get("final_by")
+    deep = level == 1 and shown["depth"] >= network["confirmed_depth"] + STAND_IN_BLOCKS
+    safe = (level > 1 and final_by != "depth") or (deep and final_by != "tag")
     hold(limit is None or terms["total_cost"] <= int(limit) or safe, "a block that is not safe")
     (derived, at_ms), block = accepted, shown["block"]
     heads = [head for head in derived.get("heads", []) if head["network"] == network["name"]]

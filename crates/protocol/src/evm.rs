@@ -213,6 +213,11 @@ impl ChainId {
         self.0
     }
 
+    /// Whether it is Base or Base Sepolia, whose nodes name `safe` and `finalized` heads.
+    pub const fn is_base(self) -> bool {
+        matches!(self.0, 8_453 | 84_532)
+    }
+
     /// Whether people run chains of this number themselves and set their time: Anvil's and Hardhat's
     /// (31337), and Ganache's (1337).
     pub const fn is_own(self) -> bool {

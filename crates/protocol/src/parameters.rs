@@ -111,6 +111,10 @@ impl Parameters {
                 let name = network.name.clone();
                 unfit.push(UnfitNetwork::Quorum { name });
             }
+            if network.final_by == Some(FinalBy::Depth) && network.chain_id.is_base() {
+                let name = network.name.clone();
+                unfit.push(UnfitNetwork::FinalByDepth { name });
+            }
         }
         unfit
     }
@@ -161,6 +165,15 @@ pub enum UnfitNetwork {
     /// No endpoint at all would have to say so, or more than are ever asked.
     #[error("the endpoint quorum of {name} is neither 1 nor 2: give one of them")]
     Quorum {
+        /// The network's name.
+        name: String,
+    },
+    /// The depth is a guess at what the nodes of Base say.
+    #[error(
+        "blocks of {name} are final by depth, and nodes of Base name `finalized` heads: write final_by = \
+         \"tag\""
+    )]
+    FinalByDepth {
         /// The network's name.
         name: String,
     },
@@ -220,12 +233,28 @@ pub struct Network {
     pub endpoint_quorum: Option<u64>,
     /// Totals above this wait for level *safe*.
     pub safe_above: Option<MicroUsdc>,
+    /// What makes a block *safe* and *final*. Absent in earlier logs, which inferred it: named heads, or depth
+    /// while no endpoint named one, which may have been a refusal that passes.
+    pub final_by: Option<FinalBy>,
     /// A head younger than this is fresh.
     pub fresh_ms: u64,
     /// Without a head younger than this the ledger is blind.
     pub blind_after_ms: u64,
     /// How long after a dispute a late transfer is still recorded.
     pub late_ms: u64,
+}
+
+/// What makes a block *safe* and *final* (ledger-contract.md section 5, "Depth").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum FinalBy {
+    /// The `safe` and `finalized` heads that endpoints name. Where they name none, nothing is *safe* or *final*.
+    Tag,
+    /// [`STAND_IN_BLOCKS`] above level *confirmed*, whatever heads are named: for a chain whose nodes name none.
+    ///
+    /// [`STAND_IN_BLOCKS`]: crate::settlement::level::STAND_IN_BLOCKS
+    Depth,
 }
 
 /// Whether a PAYMENT's payer must be bound to the initiator (ledger-contract.md section 4).

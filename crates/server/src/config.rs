@@ -19,7 +19,7 @@ use x811_protocol::did::Did;
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{
-    AEEP_LOOKS_MS, Capabilities, Contracts, Leniency, Limits, Network, Parameters,
+    AEEP_LOOKS_MS, Capabilities, Contracts, FinalBy, Leniency, Limits, Network, Parameters,
     PayerBindingRule, Rounds, Windows,
 };
 use x811_store::{Database, FileCheckpointStore};
@@ -178,6 +178,8 @@ pub struct NetworkConfig {
     pub endpoint_quorum: Option<u64>,
     /// Totals above this wait for level *safe*.
     pub safe_above: Option<MicroUsdc>,
+    /// What makes a block *safe* and *final*.
+    pub final_by: FinalBy,
     /// The JSON-RPC endpoints, 1 to 4. Where there are more than one, two must agree on whatever is
     /// concluded.
     pub endpoints: Vec<EndpointConfig>,
@@ -236,6 +238,7 @@ impl NetworkConfig {
             confirmed_depth: 12,
             endpoint_quorum: None,
             safe_above: None,
+            final_by: FinalBy::Tag,
             endpoints: vec![EndpointConfig::first(rpc_url)],
             poll_ms: 250,
             block_ms: 2_000,
@@ -267,6 +270,7 @@ impl NetworkConfig {
             confirmed_depth: 3,
             endpoint_quorum: None,
             safe_above: None,
+            final_by: FinalBy::Tag,
             endpoints: vec![EndpointConfig::first(rpc_url)],
             poll_ms: 250,
             block_ms: 0,
@@ -389,6 +393,7 @@ impl ServerConfig {
                 confirmed_depth: network.confirmed_depth,
                 endpoint_quorum: Some(network.quorum() as u64),
                 safe_above: network.safe_above,
+                final_by: Some(network.final_by),
                 fresh_ms: FRESH_MS,
                 blind_after_ms: BLIND_AFTER_MS,
                 late_ms: LATE_MS,
@@ -429,6 +434,10 @@ impl NetworkConfig {
             (self.chain_id.as_u64() == 0, ConfigError::NoChain),
             (self.confirmed_depth == 0, ConfigError::NoDepth),
             (!has_quorum, ConfigError::Quorum),
+            (
+                self.final_by == FinalBy::Depth && self.chain_id.is_base(),
+                ConfigError::FinalByDepth,
+            ),
             (self.poll_ms == 0, ConfigError::NoPause),
             (
                 !is_apart || !(1..=MAX_ENDPOINTS).contains(&self.endpoints.len()),
@@ -591,6 +600,12 @@ pub enum ConfigError {
          endpoint, or give 1"
     )]
     Quorum,
+    /// Base's nodes name their `safe` and `finalized` heads.
+    #[error(
+        "final_by = \"depth\" is for chains whose nodes name no `finalized` head, and those of Base name one: \
+         write \"tag\", or leave it out"
+    )]
+    FinalByDepth,
     /// Polling without a pause.
     #[error("the pause between two polls is 0 ms; give 100 ms or more")]
     NoPause,

@@ -42,10 +42,12 @@ use x811_ledger::sequencer::{self, Opening};
 use x811_ledger::snapshot::Snapshots;
 use x811_ledger::world::World;
 use x811_protocol::event::{LedgerKeyRotated, LedgerOpened};
+use x811_protocol::parameters::FinalBy;
 use x811_protocol::time::TimestampMs;
 use x811_store::{Backend, CheckpointPlaces, FileSnapshots};
 use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
+use x811_watcher::{ChainSource as _, HeadTag, SourceError};
 
 pub use checkpoint::CheckpointFault;
 pub use files::TooFewFiles;
@@ -307,16 +309,25 @@ fn sources_of(network: &NetworkConfig) -> Result<Vec<RpcSource>, EndpointError> 
 
 /// Stops the start when every endpoint is *proven* not to fit; one that does not counts as silent.
 /// Where fewer answer than must agree the ledger only starts blind (ledger-contract.md section 5): then
-/// it is returned why each of the others does not.
+/// it is returned why each of the others does not. It stops the start, too, when totals wait for `safe` heads
+/// that too many endpoints refuse to name; one that answers without a head may have just begun.
 async fn check_endpoints(
     sources: &[RpcSource],
     network: &NetworkConfig,
 ) -> Result<Option<String>, StartError> {
     let (name, mut silent, mut misfits) = (&network.name, Vec::new(), Vec::new());
+    let waits_for_safe = network.safe_above.is_some() && network.final_by == FinalBy::Tag;
+    let mut refusing = Vec::new();
     for (source, endpoint) in sources.iter().zip(&network.endpoints) {
         let endpoint = &endpoint.label;
         match verify_endpoint(source, network.chain_id, network.token).await {
-            Ok(()) => {}
+            Ok(()) if !waits_for_safe => {}
+            Ok(()) => {
+                if let Err(error @ SourceError::Refused { .. }) = source.head(HeadTag::Safe).await {
+                    tracing::error!(network = name, endpoint, %error, "an RPC endpoint names no `safe` head");
+                    refusing.push(endpoint.clone());
+                }
+            }
             Err(CheckFailure::Misfit(misfit)) => {
                 tracing::error!(network = name, endpoint, error = %misfit, "an RPC endpoint does not fit");
                 silent.push(format!("{endpoint}: {misfit}"));
@@ -332,6 +343,9 @@ async fn check_endpoints(
         && let Some(misfit) = misfits.into_iter().next()
     {
         return Err(StartError::Misfit(misfit));
+    }
+    if sources.len() - refusing.len() < network.quorum() {
+        return Err(StartError::NoSafeHead(refusing.join(", ")));
     }
     let answering = sources.len() - silent.len();
     if answering >= network.quorum() {
@@ -401,6 +415,13 @@ pub enum StartError {
     /// The RPC endpoint serves another chain or token.
     #[error(transparent)]
     Misfit(Misfit),
+    /// Totals would wait for a head that is never named.
+    #[error(
+        "safe_above_usdc makes totals wait for a `safe` head, and too few RPC endpoints name one (these refuse: \
+         {0}): use endpoints that do, leave safe_above_usdc out, or on a chain of your own write final_by = \
+         \"depth\""
+    )]
+    NoSafeHead(String),
     /// Fewer files may be open than connections.
     #[error(transparent)]
     Files(#[from] TooFewFiles),

@@ -43,6 +43,8 @@ pub(crate) enum EndpointFailure {
     UnknownParent { number: u64 },
     #[error(transparent)]
     Stray(#[from] StrayHeader),
+    #[error("the transfers of block {number} are not given: {error}")]
+    Unlisted { number: u64, error: SourceError },
 }
 
 impl From<CheckFailure> for EndpointFailure {
@@ -60,7 +62,10 @@ impl EndpointFailure {
     fn casts_doubt(&self) -> bool {
         !matches!(
             self,
-            EndpointFailure::Source(SourceError::Busy { status: 429, .. })
+            EndpointFailure::Source(SourceError::Busy {
+                is_rate_limit: true,
+                ..
+            })
         )
     }
 
@@ -72,7 +77,8 @@ impl EndpointFailure {
             | EndpointFailure::Misfit(_)
             | EndpointFailure::NoHead
             | EndpointFailure::UnknownParent { .. }
-            | EndpointFailure::Stray(_) => None,
+            | EndpointFailure::Stray(_)
+            | EndpointFailure::Unlisted { .. } => None,
         }
     }
 
@@ -82,7 +88,9 @@ impl EndpointFailure {
         match self {
             EndpointFailure::Source(_) | EndpointFailure::NoHead => Some(BlindCause::Unreachable),
             EndpointFailure::Misfit(_) => Some(BlindCause::WrongChain),
-            EndpointFailure::UnknownParent { .. } | EndpointFailure::Stray(_) => None,
+            EndpointFailure::UnknownParent { .. }
+            | EndpointFailure::Stray(_)
+            | EndpointFailure::Unlisted { .. } => None,
         }
     }
 }
@@ -97,6 +105,8 @@ pub(crate) struct Tracked<S> {
     /// The head it named in the last round it took part in; none after a failure.
     pub(crate) head: Option<Header>,
     pub(crate) levels: Levels,
+    /// It did not give the transfers of a block, as often as it was asked, and has given none since.
+    pub(crate) gives_no_lists: bool,
     /// It passed everything once.
     is_proven: bool,
     /// It gave something since it last failed, if not all that was asked.
@@ -107,7 +117,7 @@ pub(crate) struct Tracked<S> {
     failure: Option<EndpointFailure>,
 }
 
-/// The `safe` and `finalized` heads, where the endpoint names them.
+/// The `safe` and `finalized` heads that the endpoint named last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Levels {
     pub(crate) safe_number: Option<u64>,
@@ -129,9 +139,11 @@ impl<S: ChainSource> Tracked<S> {
                 calls: 0,
                 failures: 0,
                 disagreements: 0,
+                unnamed: BTreeSet::new(),
             },
             head: None,
             levels: Levels::default(),
+            gives_no_lists: false,
             is_proven: false,
             has_given: false,
             checked_at_ms: None,
@@ -189,6 +201,22 @@ impl<S: ChainSource> Tracked<S> {
         self.source.head(tag).await
     }
 
+    /// Asks for the head of a level, and notes whether it is named. That it is not may pass (a rate limit, a
+    /// node that has just begun), and is no failure: whether the endpoint answers shows where it is asked for its head.
+    pub(crate) async fn named_head(&mut self, tag: HeadTag) -> Option<Header> {
+        let named = self.head_at(tag).await.unwrap_or_else(|error| {
+            tracing::debug!(endpoint = self.health.label, ?tag, %error, "no such head");
+            None
+        });
+        if named.is_some() {
+            self.health.unnamed.remove(&tag);
+        } else if self.health.unnamed.insert(tag) {
+            let (endpoint, tag) = (&self.health.label, tag.as_str());
+            tracing::warn!(endpoint, "the RPC endpoint names no `{tag}` head");
+        }
+        named
+    }
+
     pub(crate) async fn header(&mut self, hash: BlockHash) -> Result<Option<Header>, SourceError> {
         self.health.calls += 1;
         self.source.header_by_hash(hash).await
@@ -206,6 +234,19 @@ impl<S: ChainSource> Tracked<S> {
         block: BlockHash,
     ) -> Result<Vec<TokenTransaction>, SourceError> {
         self.source.transfers_in(block, self.token).await
+    }
+
+    /// The transfers of a block are not known through it.
+    pub(crate) fn list_failed(&mut self, number: u64, error: &SourceError) {
+        let endpoint = &self.health.label;
+        tracing::warn!(
+            endpoint,
+            number,
+            %error,
+            "the transfers of a block are not listed; receipts are asked for instead"
+        );
+        self.health.failures += 1;
+        self.health.last_error = Some(format!("transfers of block {number}: {error}"));
     }
 
     /// It gave a block that was not held: the next failure is a first one again, or a gap would grow
@@ -293,7 +334,8 @@ impl<S: ChainSource> Tracked<S> {
             EndpointFailure::Source(_)
             | EndpointFailure::NoHead
             | EndpointFailure::UnknownParent { .. }
-            | EndpointFailure::Stray(_) => EndpointState::Failing,
+            | EndpointFailure::Stray(_)
+            | EndpointFailure::Unlisted { .. } => EndpointState::Failing,
         };
         self.failure = Some(failure);
     }

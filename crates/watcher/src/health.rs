@@ -7,6 +7,8 @@ use x811_protocol::evm::TxHash;
 use x811_protocol::named;
 use x811_protocol::observation::Block;
 
+use crate::source::HeadTag;
+
 /// How a network is watched.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NetworkHealth {
@@ -68,6 +70,8 @@ pub struct EndpointHealth {
     pub failures: u64,
     /// Times what it said of a transaction contradicted another endpoint.
     pub disagreements: u64,
+    /// Heads, of `safe` and `finalized`, that it did not name when it was last asked.
+    pub unnamed: BTreeSet<HeadTag>,
 }
 
 named! {
@@ -101,6 +105,7 @@ mod tests {
             calls: 0,
             failures: 0,
             disagreements: 0,
+            unnamed: BTreeSet::new(),
         });
         let health = NetworkHealth {
             endpoints: endpoints.into(),

@@ -7,6 +7,7 @@
 
 mod answers;
 mod receipts;
+mod refusal;
 mod transport;
 
 use std::collections::HashMap;
@@ -27,6 +28,7 @@ use crate::source::{
 };
 pub(crate) use answers::RpcHeader;
 use answers::{RpcLog, TOPICS, by_transaction};
+use refusal::Refusal;
 use transport::{BoundedHttp, HttpFailure};
 
 /// `eth_call` of a contract that reverts (EIP-1474's extension, used by every common node).
@@ -151,11 +153,7 @@ impl RpcSource {
 
     fn failure(&self, method: &'static str, error: TransportError) -> SourceError {
         match error {
-            RpcError::ErrorResp(payload) => SourceError::Refused {
-                method,
-                code: payload.code,
-                message: quoted(&payload.message),
-            },
+            RpcError::ErrorResp(payload) => refused(method, payload.code, &payload.message),
             RpcError::Transport(TransportErrorKind::Custom(cause)) => {
                 match cause.downcast_ref::<HttpFailure>() {
                     Some(HttpFailure::TooLarge) => SourceError::TooLarge {
@@ -167,7 +165,8 @@ impl RpcSource {
                         retry_after_ms,
                     }) => SourceError::Busy {
                         method,
-                        status: *status,
+                        said: format!("HTTP status {status}"),
+                        is_rate_limit: *status != 503,
                         retry_after_ms: *retry_after_ms,
                     },
                     // Of this size or kind: smaller, it may be answered.
@@ -245,12 +244,7 @@ impl ChainSource for RpcSource {
     }
 
     async fn head(&self, tag: HeadTag) -> Result<Option<Header>, SourceError> {
-        let tag = match tag {
-            HeadTag::Latest => "latest",
-            HeadTag::Safe => "safe",
-            HeadTag::Finalized => "finalized",
-        };
-        self.header("eth_getBlockByNumber", tag).await
+        self.header("eth_getBlockByNumber", tag.as_str()).await
     }
 
     async fn header_by_hash(&self, hash: BlockHash) -> Result<Option<Header>, SourceError> {
@@ -313,6 +307,27 @@ impl ChainSource for RpcSource {
         }
         let answer = |transaction| answers[places[transaction]].clone();
         Ok(transactions.iter().map(answer).collect())
+    }
+}
+
+/// What a JSON-RPC error means for whoever asked.
+fn refused(method: &'static str, code: i64, message: &str) -> SourceError {
+    let kind = Refusal::of(code, message);
+    let message = quoted(message);
+    match kind {
+        Refusal::RateLimit => SourceError::Busy {
+            method,
+            said: format!("{message} (code {code})"),
+            is_rate_limit: true,
+            retry_after_ms: None,
+        },
+        Refusal::NotYet => SourceError::NotYet { method, message },
+        Refusal::UnknownBlock => SourceError::Behind { method },
+        Refusal::Request => SourceError::Refused {
+            method,
+            code,
+            message,
+        },
     }
 }
 

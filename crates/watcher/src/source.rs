@@ -87,7 +87,7 @@ pub enum CallAnswer {
 }
 
 /// Which head is meant. On Base they trail each other by about 2 minutes and 20 minutes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HeadTag {
     /// The newest block.
     Latest,
@@ -95,6 +95,17 @@ pub enum HeadTag {
     Safe,
     /// The newest block that can no longer be replaced.
     Finalized,
+}
+
+impl HeadTag {
+    /// Its name in JSON-RPC.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            HeadTag::Latest => "latest",
+            HeadTag::Safe => "safe",
+            HeadTag::Finalized => "finalized",
+        }
+    }
 }
 
 /// What the watcher holds of a block: enough to link it to its neighbours.
@@ -181,16 +192,18 @@ pub enum SourceError {
         /// What happened, in words.
         detail: String,
     },
-    /// HTTP status 429 or 503: it has more to do than it will.
+    /// It has more to do than it will: HTTP status 429 or 503, or a rate limit in a JSON-RPC error or a page.
     #[error(
-        "the RPC endpoint turned {method} away (HTTP status {status}) and is left alone for a \
-         while; if that goes on, get a higher rate from your RPC provider"
+        "the RPC endpoint turned {method} away ({said}) and is left alone for a while; if that goes on, get a higher \
+         rate from your RPC provider"
     )]
     Busy {
         /// The JSON-RPC method.
         method: &'static str,
-        /// 429 or 503.
-        status: u16,
+        /// The HTTP status, or the endpoint's own words, escaped and shortened.
+        said: String,
+        /// Whether it is up, and only asked too often.
+        is_rate_limit: bool,
         /// How long it asks to be left alone, where it says.
         retry_after_ms: Option<u64>,
     },
@@ -204,6 +217,14 @@ pub enum SourceError {
         method: &'static str,
         /// The JSON-RPC error code.
         code: i64,
+        /// The endpoint's own words, escaped and shortened.
+        message: String,
+    },
+    /// What was asked for is not there yet: the node is still indexing it.
+    #[error("the RPC endpoint does not answer {method} yet ({message}); it is asked again")]
+    NotYet {
+        /// The JSON-RPC method.
+        method: &'static str,
         /// The endpoint's own words, escaped and shortened.
         message: String,
     },

@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::observation::{BlindCause, Block, Observation, RecordedBranch};
+use x811_protocol::parameters::FinalBy;
 
 use crate::block_store::BlockStore;
 use crate::endpoint::{Endpoint, Tracked};
@@ -86,6 +87,8 @@ pub struct WatchedNetwork {
     /// Blocks at which a transfer counts as confirmed: so many headers are held from the start, and
     /// there a payment may be confirmed.
     pub confirmed_depth: u64,
+    /// What makes a block *safe* and *final*. Where it is depth alone, named heads are not asked for.
+    pub final_by: FinalBy,
     /// Pause between two requests for the head while a block is due.
     pub poll_ms: u64,
     /// Time between two blocks: so long the head is not asked for after a new one. 0 where it is not
@@ -155,6 +158,10 @@ struct Fetched {
     /// Of a branch that one endpoint alone has, by endpoint.
     below: BTreeMap<(EndpointId, BlockHash), Header>,
     transfers: BTreeMap<BlockHash, (EndpointId, Vec<TokenTransaction>)>,
+    /// Blocks whose transfers are not known.
+    holes: BTreeSet<BlockHash>,
+    /// How often the list of a block was refused, by endpoint.
+    refusals: BTreeMap<(EndpointId, BlockHash), u32>,
 }
 
 /// When the `safe` and `finalized` heads were last asked for, and of whom.
@@ -171,6 +178,8 @@ enum Advance {
     Agreed,
     /// Some endpoint answers, but too few agree.
     Parted,
+    /// The agreed head is not held yet: the transfers of a block below it are refused, and asked for again.
+    Unlisted,
     /// No endpoint leads anywhere.
     Unanswered,
 }
@@ -286,7 +295,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             } else if !self.silent().is_empty() {
                 self.say_blind(BlindCause::StaleHead).await?;
             }
-            tokio::time::sleep(Duration::from_millis(self.retry_in_ms())).await;
+            tokio::time::sleep(Duration::from_millis(self.retry_in_ms(advance))).await;
             return Ok(());
         }
         if std::mem::take(&mut self.failing) {
@@ -301,7 +310,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
     /// Says once that too few endpoints agree, and that they do again.
     fn note_agreement(&mut self, advance: Advance) {
         let is_alone = advance == Advance::Parted;
-        self.health.is_agreed = advance == Advance::Agreed;
+        self.health.is_agreed = matches!(advance, Advance::Agreed | Advance::Unlisted);
         if std::mem::replace(&mut self.is_alone, is_alone) == is_alone {
             return;
         }
@@ -451,7 +460,12 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
     }
 
     /// When an endpoint that failed may be asked again; soon, where all answer and do not agree.
-    fn retry_in_ms(&self) -> u64 {
+    /// Where a list is refused, after twice the pause before.
+    fn retry_in_ms(&self, advance: Advance) -> u64 {
+        let refusals = self.fetched.refusals.values().max();
+        if let (Advance::Unlisted, Some(tries)) = (advance, refusals) {
+            return self.network.poll_ms << tries;
+        }
         let failed = self.endpoints.iter().filter(|it| it.head.is_none());
         let next_ms = failed.map(Tracked::retry_at_ms).min();
         let wait_ms = next_ms.map(|next_ms| next_ms.saturating_sub(self.now_ms()));

@@ -4,7 +4,7 @@
 //! | standing | asked for | reported |
 //! |---|---|---|
 //! | unasked | receipts of all endpoints, at the next look | not |
-//! | found, too few say so | endpoints that have not said it yet, at every head | not |
+//! | found, too few say so | endpoints whose receipts have not said it yet, at every head | not |
 //! | found, not deep | nothing: the branch is held by hash | in every sweep |
 //! | found and deep | nothing | once, then as below |
 //! | absent | receipts again, when a look of the ledger's is due, and long after | as of the head a look was asked at |
@@ -238,7 +238,8 @@ impl Watchlist {
             succeeded: true,
             transfers: transfers.to_vec(),
             authorizations: authorizations.iter().copied().collect(),
-            by: BTreeSet::from_iter(by),
+            // A list can be cut short. Where nobody else is asked, the receipt is.
+            by: by.into_iter().filter(|_| self.quorum > 1).collect(),
         };
         self.set(tx, Whereabouts::Found(Box::new(found)));
     }
@@ -342,6 +343,13 @@ impl Watchlist {
     /// Those of which the ledger may not know that they are missing.
     pub(crate) fn missing(&self) -> BTreeSet<TxHash> {
         self.lost.union(&self.unheard).copied().collect()
+    }
+
+    /// What moved in a new block is not known: those that were found missing last are asked for again.
+    pub(crate) fn ask_newest_missing(&mut self) {
+        for tx in self.again.newest() {
+            self.set(tx, Whereabouts::Unasked);
+        }
     }
 
     /// The ledger wants to be told of these. Of the rest it knows, unless it has yet to take in that

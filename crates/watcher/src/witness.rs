@@ -336,7 +336,11 @@ where
     let mut backoff = Backoff::new(0);
     for _ in 1..TRIES {
         let asked_ms = match ask().await {
-            Err(SourceError::Unreachable { .. } | SourceError::Behind { .. }) => None,
+            Err(
+                SourceError::Unreachable { .. }
+                | SourceError::Behind { .. }
+                | SourceError::NotYet { .. },
+            ) => None,
             Err(SourceError::Busy { retry_after_ms, .. }) => retry_after_ms,
             answer => return answer,
         };

@@ -2,7 +2,8 @@
 //! rules allowed and people should know.
 
 use x811_ledger::audit::{LateLapse, NetworkReport, PaidSums, ParameterChange, Report};
-use x811_protocol::parameters::PayerBindingRule;
+use x811_protocol::parameters::{FinalBy, PayerBindingRule};
+use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 
 use super::summary::{ranges, usdc};
 
@@ -44,6 +45,14 @@ fn terms(network: &NetworkReport, payer: &str) -> String {
             ", above {} USDC when safe",
             limit.to_usdc_decimal()
         ));
+    }
+    match network.final_by {
+        Some(FinalBy::Tag) => text.push_str(", final by the heads that endpoints name"),
+        Some(FinalBy::Depth) => text.push_str(&format!(
+            ", final from {} blocks on",
+            network.confirmed_depth.saturating_add(STAND_IN_BLOCKS)
+        )),
+        None => {}
     }
     format!("{text}; {payer}")
 }

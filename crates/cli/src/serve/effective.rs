@@ -5,7 +5,9 @@ mod store;
 use std::path::PathBuf;
 
 use x811_protocol::evm::ChainId;
-use x811_protocol::parameters::{Capabilities, Contracts, Exclusion, PayerBindingRule, Rounds};
+use x811_protocol::parameters::{
+    Capabilities, Contracts, Exclusion, FinalBy, PayerBindingRule, Rounds,
+};
 use x811_server::{EndpointConfig, LogReaders, NetworkConfig, RateLimits, RpcUrl, ServerConfig};
 
 use super::settings::{self, Settings};
@@ -157,6 +159,7 @@ fn network(given: settings::Network) -> Result<NetworkConfig, Failure> {
     put(&mut network.confirmed_depth, given.confirmed_depth);
     network.endpoint_quorum = given.endpoint_quorum;
     network.safe_above = given.safe_above_usdc.map(|amount| amount.0);
+    put(&mut network.final_by, given.final_by.map(FinalBy::from));
     put(&mut network.poll_ms, given.poll_ms);
     put(&mut network.block_ms, given.block_ms);
     let blind_page_after_ms = given.blind_page_after_ms;
@@ -338,6 +341,7 @@ fn shown_network(network: &NetworkConfig) -> settings::Network {
         confirmed_depth: Some(network.confirmed_depth),
         endpoint_quorum: network.endpoint_quorum,
         safe_above_usdc: network.safe_above.map(Usdc),
+        final_by: Some(network.final_by.into()),
         poll_ms: Some(network.poll_ms),
         block_ms: Some(network.block_ms),
         blind_page_after_ms: Some(network.blind_page_after_ms),

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::parameters::Leniency;
+use x811_protocol::parameters::{FinalBy, Leniency};
 use x811_server::LogReaders;
 use x811_server::limits::{AddressBlock, NoAddressBlock};
 
@@ -32,6 +32,34 @@ pub(super) enum Binding {
     Wallet,
     /// Anybody may pay; for tests only.
     Unchecked,
+}
+
+/// What makes a block safe and final.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Finality {
+    /// The heads that the endpoints name.
+    Tag,
+    /// 600 blocks above the confirmed depth.
+    Depth,
+}
+
+impl From<Finality> for FinalBy {
+    fn from(way: Finality) -> FinalBy {
+        match way {
+            Finality::Tag => FinalBy::Tag,
+            Finality::Depth => FinalBy::Depth,
+        }
+    }
+}
+
+impl From<FinalBy> for Finality {
+    fn from(way: FinalBy) -> Finality {
+        match way {
+            FinalBy::Tag => Finality::Tag,
+            FinalBy::Depth => Finality::Depth,
+        }
+    }
 }
 
 /// Who reads the ledger's log as a whole.

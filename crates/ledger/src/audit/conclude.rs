@@ -67,7 +67,6 @@ impl Auditor {
         let root = claimed.map_or_else(|| self.frontier.root(), |checkpoint| checkpoint.root);
         let ledger = self.identity().map(|ledger| ledger.did.to_string());
         let (head, expected_head_position) = (self.last_hash, self.expected_head_position);
-        let unverifiable_checkpoints = self.unverifiable_checkpoints;
         let checkpoints = std::mem::take(&mut self.checkpoints);
         let (findings, left_out) = std::mem::take(&mut self.findings).finish();
         let findings_left_out = left_out.values().sum();
@@ -76,12 +75,12 @@ impl Auditor {
             *findings_by_cause.entry(finding.cause).or_default() += 1;
         }
         let period = self.accounts.as_ref().map(Accounts::period);
-        let noted_checkpoint = self.noted_held;
+        let (noted_checkpoint, unproven) = (self.noted_held, self.unverifiable_checkpoints);
         let mut judged = self.judged();
         let as_of = judged.as_of();
         let tail = Tail::behind(as_of, records, last_at);
         let mut undecided = judged.undecided(as_of, tail);
-        undecided.extend(unverifiable(unverifiable_checkpoints));
+        undecided.extend(unverifiable(unproven));
         let listing = period.map(|period| judged.listing(period));
         let extract = judged.extract.take();
         let kept = judged.evidence.map(|kept| kept.finish(extract.is_some()));

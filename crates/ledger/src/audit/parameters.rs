@@ -12,7 +12,7 @@ use serde_with::skip_serializing_none;
 use x811_protocol::event::{Event, LedgerEvent, LedgerOpened};
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::parameters::{Network, Parameters, PayerBindingRule};
+use x811_protocol::parameters::{FinalBy, Network, Parameters, PayerBindingRule};
 
 use super::remarks::Remarks;
 use crate::world::World;
@@ -61,6 +61,8 @@ pub struct NetworkReport {
     pub endpoint_quorum: Option<u64>,
     /// Totals above this wait for level *safe*; absent when none does. In micro-USDC as text.
     pub safe_above: Option<MicroUsdc>,
+    /// What makes a block *safe* and *final*; absent where the log does not say.
+    pub final_by: Option<FinalBy>,
 }
 
 /// One member that changed.
@@ -174,6 +176,7 @@ impl NetworkReport {
             confirmed_depth: network.confirmed_depth,
             endpoint_quorum: network.endpoint_quorum,
             safe_above: network.safe_above,
+            final_by: network.final_by,
         }
     }
 }

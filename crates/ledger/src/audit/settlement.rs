@@ -191,10 +191,7 @@ impl Payment<'_> {
     fn pays_in_time(&self, field: &str, evidence: &Evidence, findings: &mut Findings) {
         self.grounds
             .not_older_than_accept(field, evidence, findings);
-        let is_safe = || {
-            let depth = self.grounds.bill.network.confirmed_depth;
-            is_safe(evidence.level, evidence.depth, depth)
-        };
+        let is_safe = || is_safe(self.grounds.bill.network, evidence.level, evidence.depth);
         if self.grounds.bill.waits_for_safe() && !is_safe() {
             let sentence = "a total of this size waits for level safe";
             self.grounds

@@ -4,7 +4,7 @@ use super::written::checksummed;
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::evm::{ChainId, EvmAddress};
-use crate::parameters::{PayerBindingRule, Windows};
+use crate::parameters::{FinalBy, PayerBindingRule, Windows};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -63,6 +63,8 @@ pub struct NetworkInfo {
     pub confirmed_depth: u64,
     /// Endpoints that must agree before anything is concluded.
     pub endpoint_quorum: Option<u64>,
+    /// What makes a block *safe* and *final*.
+    pub final_by: Option<FinalBy>,
 }
 
 /// Whether a ledger takes messages, and what it sees: `GET /ready`.

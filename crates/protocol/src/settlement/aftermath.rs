@@ -396,7 +396,7 @@ impl<'a> Over<'a> {
     /// The finalized head. Where no endpoint names one, the highest block of these transactions, once
     /// its depth stands in for that.
     fn final_head(&self, transactions: impl Iterator<Item = TxHash>) -> Option<Block> {
-        self.view.sweep.finalized.or_else(|| {
+        self.view.finalized().or_else(|| {
             let mined = transactions.filter_map(|tx_hash| self.view.mined(tx_hash));
             let highest = mined.max_by_key(|mined| mined.block.number)?;
             self.view.stands_in(highest).then_some(highest.block)

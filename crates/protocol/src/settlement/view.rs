@@ -11,8 +11,9 @@ use crate::digest::Digest;
 use crate::event::{Claim, Evidence, Level, RevertReason};
 use crate::evm::TxHash;
 use crate::observation::{
-    Hindrance, MinedTransaction, RecordedBranch, Sweep, TransactionStatus, Transfer,
+    Block, Hindrance, MinedTransaction, RecordedBranch, Sweep, TransactionStatus, Transfer,
 };
+use crate::parameters::FinalBy;
 use crate::rules::Rules;
 use std::collections::BTreeSet;
 
@@ -142,9 +143,9 @@ impl<'a> View<'a> {
         let at_or_below = |head: Option<u64>| head.is_some_and(|head| mined.block.number <= head);
         if !self.is_deep(mined) {
             Level::Seen
-        } else if at_or_below(self.sweep.finalized.map(|head| head.number)) {
+        } else if at_or_below(self.finalized().map(|head| head.number)) {
             Level::Final
-        } else if at_or_below(self.sweep.safe_number) {
+        } else if at_or_below(self.safe_number()) {
             Level::Safe
         } else {
             Level::Confirmed
@@ -152,14 +153,26 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn is_safe(&self, mined: &MinedTransaction) -> bool {
-        let names_none = self.sweep.safe_number.is_none() && self.sweep.finalized.is_none();
+        let names_none = self.safe_number().is_none() && self.finalized().is_none();
         self.level(mined) >= Level::Safe || (names_none && self.stands_in(mined))
     }
 
     /// Whether its depth stands in for a level that no endpoint names.
     pub(crate) fn stands_in(&self, mined: &MinedTransaction) -> bool {
-        let depth = self.sweep.depth_of(&mined.block);
-        stands_in(depth, self.bill.network.confirmed_depth)
+        stands_in(self.bill.network, self.sweep.depth_of(&mined.block))
+    }
+
+    /// The finalized head, unless depth alone counts.
+    pub(crate) fn finalized(&self) -> Option<Block> {
+        self.sweep.finalized.filter(|_| self.counts_named_heads())
+    }
+
+    fn safe_number(&self) -> Option<u64> {
+        self.sweep.safe_number.filter(|_| self.counts_named_heads())
+    }
+
+    fn counts_named_heads(&self) -> bool {
+        self.bill.network.final_by != Some(FinalBy::Depth)
     }
 
     pub(crate) fn mined(&self, tx_hash: TxHash) -> Option<&'a MinedTransaction> {

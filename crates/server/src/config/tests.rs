@@ -46,7 +46,7 @@ fn a_shortened_accept_window_still_lets_offers_in() {
 #[test]
 fn every_fault_has_its_sentence() {
     type Spoil = fn(&mut ServerConfig);
-    let table: [(Spoil, &str); 17] = [
+    let table: [(Spoil, &str); 18] = [
         (
             |c| c.limits.clock_tolerance_ms = 300_001,
             "tolerance is 300001 ms",
@@ -78,6 +78,13 @@ fn every_fault_has_its_sentence() {
         (|c| c.network.endpoint_quorum = Some(2), "endpoint_quorum"),
         (|c| c.network.endpoint_quorum = Some(0), "endpoint_quorum"),
         (|c| c.network.poll_ms = 0, "0 ms"),
+        (
+            |c| {
+                c.network.chain_id = ChainId::new(8_453);
+                c.network.final_by = FinalBy::Depth;
+            },
+            "those of Base name one",
+        ),
         (
             |c| c.network.endpoints[0].label = "https://host/key".to_owned(),
             "never the URL",

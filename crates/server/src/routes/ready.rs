@@ -24,7 +24,7 @@ use x811_protocol::answer::{self, EndpointSight, NetworkSight, Readiness};
 use x811_protocol::digest::Digest;
 use x811_protocol::parameters::Network;
 use x811_protocol::time::TimestampMs;
-use x811_watcher::{EndpointHealth, EndpointState, NetworkHealth};
+use x811_watcher::{EndpointHealth, EndpointState, HeadTag, NetworkHealth};
 
 /// 200, or 503 with the reasons.
 #[utoipa::path(
@@ -154,6 +154,26 @@ fn attention(bound: &BlindnessBound, world: &World, now: TimestampMs) -> Vec<Str
         .collect()
 }
 
+/// That endpoints do not name the head of a level, with what waits for it.
+fn unnamed(watching: &NetworkHealth, tag: HeadTag) -> Option<String> {
+    let without = watching
+        .endpoints
+        .iter()
+        .filter(|it| it.unnamed.contains(&tag));
+    let labels: Vec<&str> = without.map(|endpoint| endpoint.label.as_str()).collect();
+    let waits = match tag {
+        HeadTag::Latest | HeadTag::Finalized => "payments are not called final",
+        HeadTag::Safe => "totals above safe_above_usdc are not confirmed",
+    };
+    let (network, labels, tag) = (&watching.network, labels.join(", "), tag.as_str());
+    (!labels.is_empty()).then(|| {
+        format!(
+            "RPC endpoints of network {network} name no `{tag}` head: {labels}. Where too few name one, {waits}: \
+             exchange them for endpoints that do"
+        )
+    })
+}
+
 /// What the operator has to do while too few endpoints carry one head, or contradict each other about
 /// a payment.
 fn disagreement(watching: &NetworkHealth) -> Vec<String> {
@@ -174,6 +194,11 @@ fn disagreement(watching: &NetworkHealth) -> Vec<String> {
             "RPC endpoints of network {network} give no usable answer: {silent}"
         ));
     }
+    attention.extend(
+        [HeadTag::Safe, HeadTag::Finalized]
+            .into_iter()
+            .filter_map(|tag| unnamed(watching, tag)),
+    );
     if !watching.contested.is_empty() {
         attention.push(format!(
             "{} payments on network {network} are contested: one RPC endpoint has them at the agreed \
@@ -280,6 +305,7 @@ pub(crate) fn sight_word(
 mod tests {
     use super::*;
     use crate::config::{NetworkConfig, RpcUrl, ServerConfig};
+    use std::collections::BTreeSet;
     use x811_protocol::evm::{BlockHash, EvmAddress};
     use x811_protocol::observation::{Block, NetworkHead};
 
@@ -333,6 +359,7 @@ mod tests {
                     calls: 1,
                     failures: 0,
                     disagreements: 0,
+                    unnamed: BTreeSet::new(),
                 }],
                 ..NetworkHealth::default()
             };

@@ -125,5 +125,6 @@ fn network(network: &Network) -> NetworkInfo {
         treasury: network.treasury,
         confirmed_depth: network.confirmed_depth,
         endpoint_quorum: network.endpoint_quorum,
+        final_by: network.final_by,
     }
 }

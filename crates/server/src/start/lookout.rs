@@ -70,6 +70,7 @@ impl Lookout {
                 chain_id: network.chain_id,
                 token: network.token,
                 confirmed_depth: network.confirmed_depth,
+                final_by: network.final_by,
                 poll_ms: network.poll_ms,
                 block_ms: network.block_ms,
             },

@@ -19,7 +19,7 @@ async fn ax_032_the_ledger_publishes_who_it_is() {
     let token = crate::world::TOKEN.to_checksum();
     let network = json!({
         "name": "local", "chain_id": 31_337, "token": token, "confirmed_depth": 3,
-        "endpoint_quorum": 1,
+        "endpoint_quorum": 1, "final_by": "tag",
     });
     assert_eq!(known["networks"], json!([network]));
 

@@ -10,6 +10,8 @@ use tokio::net::TcpStream;
 use x811_eventlog::EventLog as _;
 use x811_ledger::clock::ManualClock;
 use x811_ledger::port::LedgerStore as _;
+use x811_protocol::money::MicroUsdc;
+use x811_protocol::parameters::FinalBy;
 use x811_server::{RpcUrl, StartError};
 use x811_store::SqliteStore;
 
@@ -177,6 +179,78 @@ async fn endpoint(chain_id: &'static str) -> String {
     let router = axum::Router::new().route("/", post(answer));
     tokio::spawn(async move { axum::serve(listener, router).await });
     url
+}
+
+/// A JSON-RPC endpoint of a chain of one's own with USDC, that answers so to a request for its `safe` head.
+async fn endpoint_with_safe(answer: Value) -> String {
+    let answer = move |Json(call): Json<Value>| {
+        let said = match (call["method"].as_str(), call["params"][0].as_str()) {
+            (Some("eth_chainId"), _) => json!({ "result": "0x7a69" }),
+            (Some("eth_getCode"), _) => json!({ "result": "0x6001" }),
+            (Some("eth_call"), _) => json!({ "result": format!("0x{:064x}", 6) }),
+            (Some("eth_getBlockByNumber"), Some("safe")) => answer.clone(),
+            _ => json!({ "result": null }),
+        };
+        let mut said = said;
+        said["jsonrpc"] = json!("2.0");
+        said["id"] = call["id"].clone();
+        async move { Json(said) }
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let router = axum::Router::new().route("/", post(answer));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+/// Totals that wait for a head which every endpoint refuses to name would wait for ever. Null proves nothing, nor does
+/// a rate limit.
+#[tokio::test]
+async fn lc_5_a_start_ends_where_totals_wait_for_a_safe_head_that_nobody_names() {
+    let refused =
+        |code: i64, message: &str| json!({ "error": { "code": code, "message": message } });
+    let table = [
+        (
+            refused(-32602, "unknown block tag"),
+            FinalBy::Tag,
+            true,
+            true,
+        ),
+        (
+            refused(-32602, "unknown block tag"),
+            FinalBy::Tag,
+            false,
+            false,
+        ),
+        (
+            refused(-32602, "unknown block tag"),
+            FinalBy::Depth,
+            true,
+            false,
+        ),
+        (
+            refused(-32005, "rate limit exceeded"),
+            FinalBy::Tag,
+            true,
+            false,
+        ),
+        (json!({ "result": null }), FinalBy::Tag, true, false),
+    ];
+    for (answer, final_by, has_limit, is_refused) in table {
+        let dir = tempfile::tempdir().unwrap();
+        let mut config = config(dir.path());
+        config.network.endpoints[0].rpc_url = RpcUrl::new(endpoint_with_safe(answer.clone()).await);
+        config.network.final_by = final_by;
+        config.network.safe_above = has_limit.then_some(MicroUsdc::MAX);
+        let started = run(config, Arc::new(ManualClock::at(BEGUN))).await;
+        let refusal = started.err();
+        let is_so = matches!(&refusal, Some(StartError::NoSafeHead(labels)) if labels == "rpc");
+        assert_eq!(
+            (is_so, refusal.is_some()),
+            (is_refused, is_refused),
+            "{answer} {refusal:?}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -32,40 +32,39 @@ impl RpcSource {
     ) -> Result<Vec<ReceiptAnswer>, SourceError> {
         let mut answers: BTreeMap<TxHash, ReceiptAnswer> = BTreeMap::new();
         let mut left = VecDeque::from([transactions.to_vec()]);
-        while let Some(part) = left.pop_front() {
-            let mut members = self.receipt_batch(&part, token, as_of).await;
-            if let ([alone], [Err(error)]) = (part.as_slice(), members.as_slice())
-                && !ends_the_asking(error)
-            {
-                members = vec![self.receipt_alone(*alone, token, as_of).await];
-            }
-            let mut failed = Vec::new();
-            let mut failure = None;
-            for (transaction, member) in part.iter().zip(members) {
-                match member {
-                    Ok(answer) => drop(answers.insert(*transaction, answer)),
-                    Err(error) => {
-                        failed.push(*transaction);
-                        failure = Some(error);
-                    }
-                }
-            }
-            match failure {
-                None => {}
-                Some(error) if ends_the_asking(&error) => {
+        while let Some(mut part) = left.pop_front() {
+            let members = match self.receipt_batch(&part, token, as_of).await {
+                Err(error) if ends_the_asking(&error) => {
                     return or_some(answers, transactions, error);
                 }
-                Some(error) if part.len() == 1 && answers.is_empty() => return Err(error),
-                Some(error) if part.len() == 1 => {
-                    tracing::debug!(tx = %part[0], %error, "no receipt");
-                }
-                // A batch of which nothing is answered is too long, or there must be none.
-                Some(_) if failed.len() == part.len() => {
-                    let second = failed.split_off(failed.len() / 2);
+                Err(_) if part.len() > 1 => {
+                    // It is too long, or there must be none.
+                    let second = part.split_off(part.len() / 2);
                     left.push_front(second);
-                    left.push_front(failed);
+                    left.push_front(part);
+                    continue;
                 }
-                Some(_) => left.push_front(failed),
+                Err(_) => vec![self.receipt_alone(part[0], token, as_of).await],
+                Ok(members) => members,
+            };
+            let mut again = Vec::new();
+            let is_alone = part.len() == 1;
+            for (transaction, member) in part.into_iter().zip(members) {
+                match member {
+                    Ok(answer) => drop(answers.insert(transaction, answer)),
+                    Err(error) if ends_the_asking(&error) => {
+                        return or_some(answers, transactions, error);
+                    }
+                    // Whoever makes up a hash must not make the endpoint look as if it failed.
+                    Err(error) if is_alone || is_about_it_alone(&error) => {
+                        tracing::debug!(tx = %transaction, %error, "no receipt");
+                        answers.insert(transaction, ReceiptAnswer::Unanswered);
+                    }
+                    Err(_) => again.push(transaction),
+                }
+            }
+            if !again.is_empty() {
+                left.push_front(again);
             }
         }
         Ok(in_order(answers, transactions))
@@ -86,19 +85,8 @@ impl RpcSource {
         }
     }
 
+    /// An error is that of the batch as a whole.
     async fn receipt_batch(
-        &self,
-        transactions: &[TxHash],
-        token: EvmAddress,
-        as_of: BlockHash,
-    ) -> Members {
-        match self.try_receipt_batch(transactions, token, as_of).await {
-            Ok(members) => members,
-            Err(error) => vec![Err(error); transactions.len()],
-        }
-    }
-
-    async fn try_receipt_batch(
         &self,
         transactions: &[TxHash],
         token: EvmAddress,
@@ -133,6 +121,14 @@ impl RpcSource {
     }
 }
 
+/// The node refused this receipt, and answered the batch: in a smaller one it would refuse it as well.
+fn is_about_it_alone(error: &SourceError) -> bool {
+    matches!(
+        error,
+        SourceError::Refused { .. } | SourceError::NotYet { .. }
+    )
+}
+
 /// Asked for in other pieces, it would not be answered either.
 fn ends_the_asking(error: &SourceError) -> bool {
     match error {
@@ -140,6 +136,7 @@ fn ends_the_asking(error: &SourceError) -> bool {
             true
         }
         SourceError::Refused { .. }
+        | SourceError::NotYet { .. }
         | SourceError::Malformed { .. }
         | SourceError::TooLarge { .. } => false,
     }

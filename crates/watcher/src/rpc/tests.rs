@@ -488,8 +488,10 @@ async fn rule_10_null_is_none_but_of_a_node_that_lags() {
 
 #[tokio::test]
 async fn rule_25_no_answer_is_an_error_and_never_none() {
-    let refused =
-        r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32005,"message":"slow\u001b[2J down"}}"#;
+    let refused = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"not\u001b[2J so"}}"#;
+    let limited = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32005,"message":"limit exceeded"}}"#;
+    let indexing =
+        r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"indexing is in progress"}}"#;
     let cut = http("200 OK", "").replace("content-length: 0", "content-length: 99") + "{\"jso";
     let long = format!(
         r#"{{"jsonrpc":"2.0","id":0,"result":"0x{}"}}"#,
@@ -519,6 +521,9 @@ async fn rule_25_no_answer_is_an_error_and_never_none() {
         (cut, "Unreachable"),
         (String::new(), "Unreachable"),
         (http("200 OK", refused), "Refused"),
+        (http("200 OK", limited), "Busy"),
+        (http("200 OK", "<html>429 Too Many Requests</html>"), "Busy"),
+        (http("200 OK", indexing), "NotYet"),
         (http("429 Too Many Requests", refused), "Busy"),
         (http("500 Internal Server Error", refused), "Refused"),
         (http("200 OK", &long), "TooLarge"),
@@ -548,7 +553,8 @@ async fn sw_pitfalls_how_long_an_endpoint_asks_to_be_left_alone_is_read() {
         let failure = failure_of(http(&format!("429 No\r\nretry-after: {said}"), "{}")).await;
         let expected = SourceError::Busy {
             method: "eth_chainId",
-            status: 429,
+            said: "HTTP status 429".to_owned(),
+            is_rate_limit: true,
             retry_after_ms: expected,
         };
         assert_eq!(failure, expected, "{said}");

@@ -5,11 +5,13 @@
 
 use std::task::{Context, Poll};
 
-use alloy::rpc::json_rpc::{RequestPacket, ResponsePacket};
+use alloy::rpc::json_rpc::{RequestPacket, Response, ResponsePacket, ResponsePayload};
 use alloy::transports::{TransportError, TransportErrorKind, TransportFut};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Client, StatusCode, Url};
 use tower_service::Service;
+
+use super::refusal::is_rate_limit;
 
 /// POSTs requests to one URL.
 #[derive(Clone)]
@@ -62,7 +64,8 @@ impl BoundedHttp {
             .map_err(TransportErrorKind::custom)?;
         let answer = serde_json::from_slice::<ResponsePacket>(&body);
         if status.is_success() {
-            return answer.map_err(|error| TransportError::deser_err(error, ""));
+            let answer = answer.map_err(|error| unreadable(&body, error))?;
+            return whole(&request, answer);
         }
         // Some providers put JSON-RPC errors under an HTTP status of their own.
         answer
@@ -97,6 +100,32 @@ impl BoundedHttp {
         }
         Ok((status, body))
     }
+}
+
+/// A batch that is refused as a whole is answered by one error.
+fn whole(
+    request: &RequestPacket,
+    answer: ResponsePacket,
+) -> Result<ResponsePacket, TransportError> {
+    match answer {
+        ResponsePacket::Single(Response {
+            payload: ResponsePayload::Failure(refusal),
+            ..
+        }) if request.as_batch().is_some() => Err(TransportError::ErrorResp(refusal)),
+        answer @ (ResponsePacket::Single(_) | ResponsePacket::Batch(_)) => Ok(answer),
+    }
+}
+
+/// What an answer is that is no JSON-RPC. Of a long one only the beginning is looked at.
+fn unreadable(body: &[u8], error: serde_json::Error) -> TransportError {
+    let beginning = &body[..body.len().min(4_096)];
+    if is_rate_limit(&String::from_utf8_lossy(beginning)) {
+        return TransportErrorKind::custom(HttpFailure::Busy {
+            status: 429,
+            retry_after_ms: None,
+        });
+    }
+    TransportError::deser_err(error, "")
 }
 
 /// A date is not read: it would need a clock, and the doubling wait does without.

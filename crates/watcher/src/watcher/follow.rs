@@ -17,6 +17,8 @@ use x811_protocol::evm::BlockHash;
 const BLOCKS_IN_FLIGHT: usize = 8;
 /// Headers kept of a gap that cannot be filled: more than a fillable gap has.
 const MOST_WALKED: usize = 4 * MIN_CAPACITY_BLOCKS;
+/// How often the transfers of a block are asked for of an endpoint that does not give them.
+const LIST_TRIES: u32 = 4;
 /// An endpoint whose head is older than another's by more than this lags.
 const LAG_S: u64 = 10;
 
@@ -65,6 +67,9 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             return Ok(Advance::Parted);
         };
         if !self.follow_one_of(&carriers, agreed).await {
+            if !self.fetched.refusals.is_empty() {
+                return Ok(Advance::Unlisted);
+            }
             let is_answered = self.endpoints.iter().any(|it| it.head.is_some());
             return Ok(match is_answered {
                 true => Advance::Parted,
@@ -94,6 +99,11 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
                     return true;
                 }
                 Ok(()) => return true,
+                // Its head and its receipts count all the same.
+                Err(EndpointFailure::Unlisted { number, error }) => {
+                    let endpoint = &self.endpoints[leader].health.label;
+                    tracing::debug!(endpoint, number, %error, "the transfers of a block are not given");
+                }
                 Err(failure) => self.fails(leader, failure),
             }
         }
@@ -210,6 +220,12 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         let moved = added.iter().flat_map(|block| &block.transactions);
         self.watchlist
             .mined(moved.map(|tx| tx.tx_hash), &self.index);
+        if added
+            .iter()
+            .any(|block| self.fetched.holes.contains(&block.header.hash))
+        {
+            self.watchlist.ask_newest_missing();
+        }
         let change = TailChange {
             keep_from: self.index.first_number().unwrap_or(replace_from),
             replace_from,
@@ -252,7 +268,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         &mut self,
         leader: EndpointId,
         splice: &Splice,
-    ) -> Result<(Vec<TailBlock>, Vec<EndpointId>), SourceError> {
+    ) -> Result<(Vec<TailBlock>, Vec<EndpointId>), EndpointFailure> {
         let missing: Vec<Header> = splice
             .headers()
             .filter(|header| !self.fetched.transfers.contains_key(&header.hash))
@@ -270,7 +286,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             .await;
         let mut failure = None;
         for (header, answer) in answers {
-            match self.readable(header, answer) {
+            match self.readable(leader, header, answer) {
                 Ok(moved) => {
                     self.endpoints[leader].gave();
                     self.fetched.transfers.insert(header.hash, (leader, moved));
@@ -293,20 +309,35 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         Ok(blocks.unzip())
     }
 
-    /// A block with more transfers than can be read must not keep later blocks from being seen: the
-    /// index has a hole there, and receipts fill it.
+    /// A block whose list is too long to be read, or is not given, must not keep later blocks from being seen: the
+    /// index has a hole there, and receipts fill it. It is asked for [`LIST_TRIES`] times; once, while the endpoint
+    /// has given no list since such a block. An endpoint that wants fewer requests is left alone instead.
     fn readable(
-        &self,
+        &mut self,
+        leader: EndpointId,
         header: Header,
         answer: Result<Vec<TokenTransaction>, SourceError>,
-    ) -> Result<Vec<TokenTransaction>, SourceError> {
-        match answer {
-            Err(error @ SourceError::TooLarge { .. }) => {
-                let (network, number) = (&self.network.name, header.number);
-                tracing::warn!(network, number, %error, "the block's transfers are not read");
-                Ok(Vec::new())
+    ) -> Result<Vec<TokenTransaction>, EndpointFailure> {
+        let (number, hash) = (header.number, header.hash);
+        let endpoint = &mut self.endpoints[leader];
+        let error = match answer {
+            Ok(moved) => {
+                endpoint.gives_no_lists = false;
+                return Ok(moved);
             }
-            other => other,
+            Err(error @ SourceError::Busy { .. }) => return Err(error.into()),
+            Err(error) => error,
+        };
+        if !matches!(error, SourceError::TooLarge { .. }) {
+            let tries = self.fetched.refusals.entry((leader, hash)).or_default();
+            *tries += 1;
+            if *tries < LIST_TRIES && !endpoint.gives_no_lists {
+                return Err(EndpointFailure::Unlisted { number, error });
+            }
+            endpoint.gives_no_lists = true;
         }
+        endpoint.list_failed(number, &error);
+        self.fetched.holes.insert(hash);
+        Ok(Vec::new())
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::future::join_all;
 use x811_protocol::evm::{BlockHash, TxHash};
 use x811_protocol::observation::{Block, Observation, RecordedBranch, Sweep};
+use x811_protocol::parameters::FinalBy;
 use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 
 use super::{Closed, Expected, Reported, Watcher};
@@ -267,18 +268,26 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         }
         let asked = questions.iter().filter_map(|question| match question {
             Question::Where(tx) | Question::Still(tx) => Some(*tx),
-            Question::IsSo(tx) => {
-                let has_said = |found: &FoundTransaction| found.by.contains(&endpoint);
-                (!self.watchlist.found(tx).is_some_and(has_said)).then_some(*tx)
-            }
+            Question::IsSo(tx) => self.may_confirm(endpoint, tx).then_some(*tx),
         });
         asked.collect()
+    }
+
+    /// Whether the word of the endpoint is missing of what was found. Where one is enough it is that of the
+    /// endpoint whose list has it, where this process knows.
+    fn may_confirm(&self, endpoint: EndpointId, tx: &TxHash) -> bool {
+        let found = self.watchlist.found(tx);
+        let has_said = found.is_some_and(|found| found.by.contains(&endpoint));
+        !has_said && (self.quorum() > 1 || self.has_listed(endpoint, *tx))
     }
 
     /// A node behind the endpoint's address that is a block behind is no failure of the endpoint.
     fn not_heard(&mut self, endpoint: EndpointId, error: SourceError) {
         let label = &self.endpoints[endpoint].health.label;
-        if matches!(error, SourceError::Behind { .. }) {
+        if matches!(
+            error,
+            SourceError::Behind { .. } | SourceError::NotYet { .. }
+        ) {
             tracing::debug!(endpoint = label, %error, "no receipts");
             return;
         }
@@ -322,6 +331,12 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
     ) -> Witness {
         let testimony = match answer {
             None | Some(ReceiptAnswer::Unanswered) => Testimony::Silent,
+            // Its own list has it, so that it only has no receipt yet. Two that have none are believed.
+            Some(ReceiptAnswer::NotFound)
+                if self.quorum() == 1 && self.has_listed(endpoint, tx) =>
+            {
+                Testimony::Silent
+            }
             Some(ReceiptAnswer::NotFound) => Testimony::Missing,
             // Its sender alone brings it about, and must not be waited for.
             Some(ReceiptAnswer::TooLarge) => {
@@ -337,6 +352,12 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             carries_head: self.carriers.contains(&endpoint),
             testimony,
         }
+    }
+
+    /// Whether the endpoint's list of a held block has the transaction, as far as is known.
+    fn has_listed(&self, endpoint: EndpointId, tx: TxHash) -> bool {
+        let listed = self.index.get(&tx);
+        listed.is_some_and(|entry| entry.by.is_none_or(|by| by == endpoint))
     }
 
     fn testimony(
@@ -385,6 +406,13 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
                 Testimony::Held(said) if said.agrees_with(found) => {
                     self.watchlist.confirmed_by(tx, endpoint);
                     false
+                }
+                // A list was cut short, and the receipts have the whole.
+                Testimony::Held(_) if self.has_listed(endpoint, tx) => {
+                    let network = &self.network.name;
+                    tracing::warn!(network, %tx, "a list of transfers and a receipt differ");
+                    self.unsettle(tx, BTreeSet::new(), tip);
+                    continue;
                 }
                 Testimony::Held(_) => true,
                 Testimony::Missing => witness.carries_head,
@@ -451,52 +479,34 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         self.levels_at.last = next;
         let asked = if is_first { 0..count } else { next..next + 1 };
         for endpoint in asked {
-            if self.endpoints[endpoint].head.is_none() {
+            if self.endpoints[endpoint].head.is_none() || self.network.final_by == FinalBy::Depth {
                 continue;
             }
-            match self.levels_of(endpoint).await {
-                Ok(levels) => self.endpoints[endpoint].levels = levels,
-                Err(error) => self.not_heard(endpoint, error),
-            }
+            let safe = self.level(endpoint, HeadTag::Safe).await;
+            let finalized = self.level(endpoint, HeadTag::Finalized).await;
+            let levels = &mut self.endpoints[endpoint].levels;
+            levels.safe_number = safe.map(|head| head.number).or(levels.safe_number);
+            levels.finalized = finalized.or(levels.finalized);
         }
     }
 
-    async fn levels_of(&mut self, endpoint: EndpointId) -> Result<Levels, SourceError> {
-        Ok(Levels {
-            safe_number: self
-                .level(endpoint, HeadTag::Safe)
-                .await?
-                .map(|head| head.number),
-            finalized: self.level(endpoint, HeadTag::Finalized).await?,
-        })
+    /// A `safe` or `finalized` head. One of another branch is not believed.
+    async fn level(&mut self, endpoint: EndpointId, tag: HeadTag) -> Option<Block> {
+        let named = self.endpoints[endpoint].named_head(tag).await?;
+        let held = self.window.at(named.number);
+        held.is_none_or(|held| *held == named)
+            .then(|| named.block())
     }
 
-    /// A `safe` or `finalized` head. An endpoint that has no such word is tolerated,
-    /// and one that names a block of another branch is not believed.
-    async fn level(
-        &mut self,
-        endpoint: EndpointId,
-        tag: HeadTag,
-    ) -> Result<Option<Block>, SourceError> {
-        match self.endpoints[endpoint].head_at(tag).await {
-            Ok(named) => Ok(named
-                .filter(|level| {
-                    self.window
-                        .at(level.number)
-                        .is_none_or(|held| held == level)
-                })
-                .map(|level| level.block())),
-            Err(SourceError::Refused { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Up to which height the ledger may take a payment for final: to the finalized head, or where none
-    /// is named, down to the depth that stands in for one.
+    /// Up to which height the ledger may take a payment for final.
     fn final_number(&self, levels: &Levels, head_number: u64) -> Option<u64> {
         let named = levels.finalized.map(|head| head.number);
         let above = self.network.confirmed_depth.saturating_add(STAND_IN_BLOCKS);
-        named.or_else(|| head_number.saturating_add(1).checked_sub(above))
+        let deep = head_number.saturating_add(1).checked_sub(above);
+        match self.network.final_by {
+            FinalBy::Tag => named,
+            FinalBy::Depth => deep,
+        }
     }
 
     /// The highest that as many endpoints as must agree have reached. None above the head.

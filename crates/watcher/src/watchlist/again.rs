@@ -16,6 +16,8 @@ use crate::source::Header;
 const AFTER_BLOCKS: u64 = 150;
 /// Asked for at one time, so that it costs the same whatever is missing.
 const MOST: usize = 10;
+/// Asked for after a block whose transfers are not known: two batches.
+const MOST_AFTER_HOLE: usize = 98;
 
 /// Missing transactions, by the height of the head they were asked for at.
 #[derive(Debug, Default)]
@@ -28,6 +30,12 @@ impl Again {
 
     pub(super) fn remove(&mut self, asked_at_number: u64, tx: TxHash) {
         self.0.remove(&(asked_at_number, tx));
+    }
+
+    /// Those that were asked for last, as many as are asked for after a block whose transfers are not known.
+    pub(super) fn newest(&self) -> Vec<TxHash> {
+        let newest = self.0.iter().rev().take(MOST_AFTER_HOLE);
+        newest.map(|(_, tx)| *tx).collect()
     }
 
     /// Those that it is time for at `head`, the one that waited longest first.

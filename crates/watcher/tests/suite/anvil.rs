@@ -19,6 +19,7 @@ use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::observation::{
     BlindCause, MinedTransaction, Observation, Sweep, TransactionStatus,
 };
+use x811_protocol::parameters::FinalBy;
 use x811_protocol::wallet::{binding_hash, binding_message};
 use x811_watcher::contract_wallet::{Undecided, is_valid_signature};
 use x811_watcher::{
@@ -222,6 +223,7 @@ impl Rig {
             chain_id: BASE,
             token: usdc(),
             confirmed_depth: CONFIRMED_DEPTH,
+            final_by: FinalBy::Tag,
             poll_ms: 20,
             block_ms: 0,
         };

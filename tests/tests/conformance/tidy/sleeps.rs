@@ -21,15 +21,13 @@ enum Reason {
 use Reason::{Fault, Look, Paused, Rate, Settling};
 
 /// Files with calls of `sleep`, each call with its reason.
-const SLEEPS: [(&str, &[Reason]); 24] = [
+const SLEEPS: [(&str, &[Reason]); 25] = [
     ("crates/store/src/postgres/tests/conformance.rs", &[Look]),
     ("crates/store/src/postgres/tests/places.rs", &[Look, Look]),
     ("crates/store/src/postgres/tests/quorum.rs", &[Look, Look]),
     ("crates/watcher/tests/suite/watching/rules.rs", &[Paused]),
-    (
-        "crates/watcher/tests/suite/watching/scripted.rs",
-        &[Paused, Paused],
-    ),
+    ("crates/watcher/tests/suite/watching/scripted.rs", &[Paused]),
+    ("crates/watcher/tests/suite/watching/rig.rs", &[Paused]),
     ("crates/watcher/tests/suite/watching/witness.rs", &[Paused]),
     ("tests/src/anvil.rs", &[Look, Look]),
     ("tests/src/bin/bench_stores.rs", &[Settling]),

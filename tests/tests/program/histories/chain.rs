@@ -10,7 +10,7 @@ use x811_protocol::time::TimestampMs;
 use x811_watcher::Receipt;
 
 use super::base::{PAYEE, tx};
-use super::scripted::{ScriptedChain, World, unreachable};
+use super::scripted::{ScriptedChain, World, rate_limited, unreachable};
 
 /// Blocks below the ledger's start.
 const BLOCKS_BEFORE: u64 = 60;
@@ -35,6 +35,11 @@ pub(crate) enum Fault {
     InventsTransfer(u16),
     RepeatsLogs,
     RefusesLevels,
+    RefusesLists,
+    CutsLists(usize),
+    /// No receipt is answered.
+    Indexes,
+    LimitsRate,
     /// For good: another endpoint has to take its place.
     Dies,
 }
@@ -54,6 +59,10 @@ impl Fault {
             | Fault::HeadersFailEvery(_)
             | Fault::RepeatsLogs
             | Fault::RefusesLevels
+            | Fault::RefusesLists
+            | Fault::CutsLists(_)
+            | Fault::Indexes
+            | Fault::LimitsRate
             | Fault::Dies => false,
         }
     }
@@ -246,6 +255,10 @@ impl Chain {
             }
             Fault::RepeatsLogs => world.repeats_logs = true,
             Fault::RefusesLevels => world.refuses_levels = true,
+            Fault::RefusesLists => world.refuses_lists = true,
+            Fault::CutsLists(transfers) => world.cuts_lists = Some(*transfers),
+            Fault::Indexes => world.is_indexing = true,
+            Fault::LimitsRate => world.failure = Some(rate_limited()),
             Fault::Dies => {
                 world.is_dead = true;
                 world.failure = Some(unreachable());

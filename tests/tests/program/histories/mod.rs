@@ -21,8 +21,6 @@ mod chain;
 #[expect(dead_code, reason = "the ledger's own tests use the rest")]
 #[path = "../../../../crates/ledger/tests/suite/support/deal.rs"]
 mod deal;
-#[path = "../../../../crates/watcher/tests/suite/watching/expecting.rs"]
-mod expecting;
 #[expect(dead_code, reason = "the ledger's own tests use the rest")]
 #[path = "../../../../crates/ledger/tests/suite/support/ledgerbox.rs"]
 mod ledgerbox;

@@ -142,6 +142,10 @@ fn fault() -> impl Strategy<Value = Fault> {
         number().prop_map(Fault::InventsTransfer),
         Just(Fault::RepeatsLogs),
         Just(Fault::RefusesLevels),
+        Just(Fault::RefusesLists),
+        (0_usize..3).prop_map(Fault::CutsLists),
+        Just(Fault::Indexes),
+        Just(Fault::LimitsRate),
         Just(Fault::Dies),
     ]
 }

@@ -10,6 +10,7 @@ use x811_ledger::answer::Answer;
 use x811_ledger::memory::CommitFault;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
+use x811_protocol::parameters::FinalBy;
 use x811_watcher::{Channels, Endpoint, WatchedNetwork, Watcher};
 
 use super::base::{BASE, DEPTH, tx};
@@ -135,6 +136,7 @@ impl Story {
             chain_id: CHAIN_ID,
             token: TOKEN,
             confirmed_depth: DEPTH,
+            final_by: FinalBy::Tag,
             poll_ms: 500,
             block_ms: 2_000,
         };

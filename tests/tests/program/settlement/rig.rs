@@ -14,6 +14,7 @@ use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::observation::{
     BlindCause, MinedTransaction, Observation, Sweep, TransactionStatus,
 };
+use x811_protocol::parameters::FinalBy;
 use x811_tests::anvil::{Anvil, BASE_CHAIN_ID, BASE_USDC, DEV_KEYS};
 use x811_tests::proxy::Proxy;
 use x811_watcher::{
@@ -165,6 +166,7 @@ impl Rig {
             chain_id: ChainId::new(BASE_CHAIN_ID),
             token: EvmAddress::from_bytes(BASE_USDC.into_array()),
             confirmed_depth: DEPTH,
+            final_by: FinalBy::Tag,
             poll_ms: 20,
             block_ms,
         };

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::observation::{Observation, Sweep, TransactionStatus};
+use x811_protocol::parameters::FinalBy;
 use x811_watcher::{
     Channels, Endpoint, Expected, MemoryBlockStore, RpcLimits, RpcSource, WatchedNetwork,
     WatchedSet, Watcher,
@@ -50,6 +51,7 @@ impl Watch {
             chain_id: ChainId::new(CHAIN_ID),
             token,
             confirmed_depth: CONFIRMED_DEPTH,
+            final_by: FinalBy::Tag,
             poll_ms: POLL_MS,
             block_ms: 0,
         };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::serve::value::{Address, Preset, Secret, Usdc};
+use crate::serve::value::{Address, Finality, Preset, Secret, Usdc};
 
 /// `[network]`: where payments are made.
 #[derive(Debug, Clone, Default, PartialEq, clap::Args, Serialize, Deserialize)]
@@ -70,6 +70,10 @@ pub(in crate::serve) struct Network {
     /// Totals above this many USDC wait until their block is `safe`
     #[arg(long = "safe-above", env = "X811_SAFE_ABOVE", value_name = "USDC")]
     pub(in crate::serve) safe_above_usdc: Option<Usdc>,
+    /// What makes a block `safe` and final: the heads that the endpoints name (tag), or 600 blocks above the
+    /// confirmed depth (depth), for a chain of your own whose nodes name none (tag)
+    #[arg(long, env = "X811_FINAL_BY", value_name = "WAY", value_enum)]
+    pub(in crate::serve) final_by: Option<Finality>,
     #[arg(skip)]
     pub(in crate::serve) poll_ms: Option<u64>,
     #[arg(skip)]

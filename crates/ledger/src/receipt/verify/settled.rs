@@ -114,7 +114,7 @@ fn deep_enough(grounds: Grounds<'_>, network: &Network, evidence: &Evidence) -> 
     }
     let total = grounds.terms.total_cost;
     let needs_safe = network.safe_above.is_some_and(|limit| total > limit);
-    let is_safe = is_safe(evidence.level, evidence.depth, network.confirmed_depth);
+    let is_safe = is_safe(network, evidence.level, evidence.depth);
     if needs_safe && !is_safe {
         return Err("a total as large as this needs a block that is safe, by the parameters");
     }

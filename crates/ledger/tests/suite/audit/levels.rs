@@ -2,7 +2,9 @@
 
 use serde_json::json;
 use x811_ledger::audit::Cause;
+use x811_protocol::evm::ChainId;
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::parameters::FinalBy;
 use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 
 use super::base::Base;
@@ -14,8 +16,11 @@ use super::scene::{audit, exported, found, pay};
 const DEPTH: u64 = 2;
 
 /// A total that waits for level *safe*, of a network that nobody names such a head of.
-async fn deep() -> Vec<u8> {
+async fn deep(final_by: Option<FinalBy>) -> Vec<u8> {
     let mut parameters = parameters();
+    parameters.networks[0].final_by = final_by;
+    // Nodes of Base name heads, so that depth decides elsewhere alone.
+    parameters.networks[0].chain_id = ChainId::new(31_337);
     parameters.windows.confirmation_ms = 4_000;
     parameters.looks_ms = [2_000; 4];
     parameters.networks[0].confirmed_depth = DEPTH;
@@ -37,10 +42,38 @@ async fn deep() -> Vec<u8> {
 
 #[tokio::test]
 async fn lc_5_depth_that_stands_in_for_safe_is_clean_and_less_is_found() {
-    let bytes = deep().await;
-    assert_eq!(found(&audit(&bytes)), []);
-    let less = json!(DEPTH + STAND_IN_BLOCKS - 1);
-    first(&bytes, "confirmed")
-        .set("/evidence/0/depth", less)
-        .finds("evidence[0].level", Cause::NoEvidence);
+    for final_by in [None, Some(FinalBy::Depth)] {
+        let bytes = deep(final_by).await;
+        assert_eq!(found(&audit(&bytes)), []);
+        let less = json!(DEPTH + STAND_IN_BLOCKS - 1);
+        first(&bytes, "confirmed")
+            .set("/evidence/0/depth", less)
+            .finds("evidence[0].level", Cause::NoEvidence);
+    }
+}
+
+/// Where depth decides, no head that was named makes less of it safe.
+#[tokio::test]
+async fn lc_5_a_named_head_is_no_evidence_where_depth_decides() {
+    let bytes = deep(Some(FinalBy::Depth)).await;
+    for level in ["safe", "final"] {
+        first(&bytes, "confirmed")
+            .set("/evidence/0/level", json!(level))
+            .finds("evidence[0].level", Cause::NoEvidence);
+    }
+}
+
+/// Where heads decide, no depth makes up for one.
+#[tokio::test]
+async fn lc_5_depth_is_no_evidence_where_heads_decide() {
+    let bytes = deep(Some(FinalBy::Depth)).await;
+    let tag = first(&bytes, "parameters_set").set("/networks/0/final_by", json!("tag"));
+    let report = tag.report();
+    let [found] = &report.findings[..] else {
+        panic!("{report:#?}")
+    };
+    assert_eq!(
+        (&*found.field, found.cause),
+        ("evidence[0].level", Cause::NoEvidence)
+    );
 }

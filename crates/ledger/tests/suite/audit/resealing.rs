@@ -81,7 +81,7 @@ impl Changed {
         self
     }
 
-    fn report(self) -> Report {
+    pub(crate) fn report(self) -> Report {
         audit(&resealed(self.parts))
     }
 

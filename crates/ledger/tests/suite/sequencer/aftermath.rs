@@ -3,12 +3,13 @@
 
 use super::base::{Base, DEPTH, GENESIS_S, tx};
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};
-use super::ledgerbox::Ledgerbox;
+use super::ledgerbox::{Ledgerbox, parameters};
 use x811_ledger::memory::CommitFault;
 use x811_ledger::port::LedgerStore;
 use x811_protocol::code::Code;
 use x811_protocol::event::{Event, SettlementEvent};
 use x811_protocol::evm::ChainId;
+use x811_protocol::parameters::FinalBy;
 use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 use x811_protocol::time::TimestampMs;
 
@@ -294,21 +295,42 @@ async fn rule_24_what_is_final_stays_so_while_another_transaction_is_watched() {
     ledgerbox.assert_log_adds_up().await;
 }
 
-/// Where no endpoint names a finalized head, depth stands in for it: 600 blocks above the confirmation.
+/// Depth makes a payment final where the parameters say so, 600 blocks above the confirmation; where they say
+/// nothing, while no endpoint names a finalized head; where they say heads, never.
 #[tokio::test]
-async fn lc_5_without_finalized_heads_depth_makes_a_payment_final() {
-    let mut ledgerbox = Ledgerbox::open().await;
-    let (deal, block) = paid(&mut ledgerbox).await;
-    let last = block + DEPTH + STAND_IN_BLOCKS - 1;
-    let left = last - Base::head_number(ledgerbox.now());
-    ledgerbox.advance_ms((left - 1) * 2_000).await;
-    ledgerbox.sweep().await;
-    assert!(since(&ledgerbox, &deal, "confirmed").await.is_empty());
-    ledgerbox.advance_ms(2_000).await;
-    ledgerbox.sweep().await;
-    assert_eq!(since(&ledgerbox, &deal, "confirmed").await, ["final"]);
-    assert_eq!(ledgerbox.watched(), []);
-    ledgerbox.assert_log_adds_up().await;
+async fn lc_5_depth_makes_a_payment_final_where_no_head_has_to() {
+    let ways = [None, Some(FinalBy::Tag), Some(FinalBy::Depth)];
+    for (final_by, finalized) in ways
+        .into_iter()
+        .flat_map(|way| [(way, None), (way, Some(0))])
+    {
+        let mut parameters = parameters();
+        parameters.networks[0].final_by = final_by;
+        parameters.networks[0].chain_id = ChainId::new(31_337);
+        let mut ledgerbox = Ledgerbox::with(parameters).await;
+        let (deal, block) = paid(&mut ledgerbox).await;
+        ledgerbox.base.finalized = finalized;
+        let last = block + DEPTH + STAND_IN_BLOCKS - 1;
+        let left = last - Base::head_number(ledgerbox.now());
+        ledgerbox.advance_ms((left - 1) * 2_000).await;
+        ledgerbox.sweep().await;
+        assert!(since(&ledgerbox, &deal, "confirmed").await.is_empty());
+        ledgerbox.advance_ms(2_000).await;
+        ledgerbox.sweep().await;
+        let is_final = match final_by {
+            None => finalized.is_none(),
+            Some(FinalBy::Tag) => false,
+            Some(FinalBy::Depth) => true,
+        };
+        let events = since(&ledgerbox, &deal, "confirmed").await;
+        assert_eq!(
+            events == ["final"],
+            is_final,
+            "{final_by:?} {finalized:?}: {events:?}"
+        );
+        assert_eq!(ledgerbox.watched().is_empty(), is_final);
+        ledgerbox.assert_log_adds_up().await;
+    }
 }
 
 /// The process dies around the commit that confirms: whether it was stored or not, one confirmation

@@ -478,6 +478,7 @@ pub(crate) fn parameters() -> Parameters {
             confirmed_depth: DEPTH,
             endpoint_quorum: None,
             safe_above: None,
+            final_by: None,
             fresh_ms: 10_000,
             blind_after_ms: 30_000,
             late_ms: 86_400_000,

@@ -10,6 +10,7 @@ use x811_protocol::evm::ChainId;
 use x811_protocol::interaction::{Interaction, State, StateName};
 use x811_protocol::kernel::Machine;
 use x811_protocol::observation::Transfer;
+use x811_protocol::parameters::FinalBy;
 use x811_protocol::settlement::DeclaredStanding;
 use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 
@@ -269,23 +270,47 @@ fn totals_above_the_limit_wait_for_safe() {
     assert!(complete(TOTAL - 1, true), "above and safe");
 }
 
-/// A level that no endpoint names never comes; where one names it, depth stands in for nothing.
+/// Where the parameters do not say what makes a block safe, depth stands in while no endpoint names such a head.
 #[test]
-fn lc_5_depth_stands_in_for_safe_where_no_endpoint_names_such_a_head() {
-    for (safe, finalised) in [(None, None), (Some(0), None), (None, Some(0))] {
-        let mut world = World::with(parameters_with_safe_above(micro(1)));
+fn lc_5_depth_is_safe_where_the_parameters_say_so_and_stands_in_where_they_say_nothing() {
+    let heads = [
+        (None, None),
+        (Some(0), None),
+        (None, Some(0)),
+        (Some(700), Some(700)),
+    ];
+    let ways = [None, Some(FinalBy::Tag), Some(FinalBy::Depth)];
+    for (final_by, (safe, finalised)) in ways.into_iter().flat_map(|way| heads.map(|it| (way, it)))
+    {
+        let mut parameters = parameters_with_safe_above(micro(1));
+        parameters.networks[0].final_by = final_by;
+        let mut world = World::with(parameters);
         world.bring(StateName::Verified);
         world.pay(0, 1);
         let block = world.mine_next(1, &[(PAYER, PAYEE, TOTAL)]);
         (world.chain.safe_number, world.chain.final_number) = (safe, finalised);
         let deep = DEPTH + STAND_IN_BLOCKS;
         world.until_block(block + deep - 2);
-        assert!(!world.sweep(0).types().contains(&"confirmed"));
+        let is_confirmed = world.sweep(0).types().contains(&"confirmed");
+        let is_named = safe.is_some_and(|safe| safe >= block);
+        assert_eq!(
+            is_confirmed,
+            is_named && final_by != Some(FinalBy::Depth),
+            "{final_by:?}"
+        );
+        if is_confirmed {
+            continue;
+        }
         world.until_block(block + deep - 1);
         let outcome = world.sweep(0);
-        let is_named = safe.is_some() || finalised.is_some();
-        assert_eq!(outcome.types().contains(&"confirmed"), !is_named);
-        if !is_named {
+        let is_safe = match final_by {
+            None => safe.is_none() && finalised.is_none(),
+            Some(FinalBy::Tag) => false,
+            Some(FinalBy::Depth) => true,
+        };
+        let is_confirmed = outcome.types().contains(&"confirmed");
+        assert_eq!(is_confirmed, is_safe, "{final_by:?} {safe:?} {finalised:?}");
+        if is_confirmed {
             let evidence = &confirmed(&outcome).evidence[0];
             assert_eq!((evidence.level, evidence.depth), (Level::Confirmed, deep));
         }

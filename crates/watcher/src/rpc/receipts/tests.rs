@@ -13,12 +13,11 @@ use crate::source::ChainSource as _;
 const TOKEN: EvmAddress = EvmAddress::from_bytes([0x83; 20]);
 const HEAD: BlockHash = BlockHash::from_bytes([0xb1; 32]);
 
-/// What an endpoint makes of a request: the answer's status and body.
-type Rule = fn(&Value) -> (u16, Value);
-
-/// An endpoint that answers by `rule`, and the sizes of the batches it was asked (0 for a request
-/// without a batch).
-async fn endpoint(rule: Rule) -> (RpcSource, Arc<Mutex<Vec<usize>>>) {
+/// An endpoint that answers by `rule`, with status and body, and the sizes of the batches it was asked (0 for a
+/// request without a batch).
+async fn endpoint(
+    rule: impl Fn(&Value) -> (u16, Value) + Send + 'static,
+) -> (RpcSource, Arc<Mutex<Vec<usize>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let sizes = Arc::new(Mutex::new(Vec::new()));
@@ -57,7 +56,7 @@ async fn request(stream: &mut TcpStream) -> Value {
 }
 
 /// Answers all of a request, each call by `call`.
-fn all(request: &Value, call: fn(&Value) -> Value) -> Value {
+fn all(request: &Value, call: impl Fn(&Value) -> Value) -> Value {
     let answered = |asked: &Value| {
         let mut answer = call(asked);
         answer["jsonrpc"] = json!("2.0");
@@ -165,7 +164,7 @@ async fn sw_pitfalls_an_endpoint_without_batches_is_asked_one_by_one() {
 fn all_but_one(call: &Value) -> Value {
     let bad = TxHash::from_bytes([2; 32]).to_string();
     if call["params"][0] == json!(bad) {
-        return json!({ "error": { "code": -32_005, "message": "slow down" } });
+        return json!({ "error": { "code": -32_000, "message": "no such thing" } });
     }
     nothing(call)
 }
@@ -178,16 +177,67 @@ async fn sw_pitfalls_one_member_that_fails_does_not_lose_the_others() {
     let mut expected = vec![ReceiptAnswer::NotFound; 49];
     expected[2] = ReceiptAnswer::Unanswered;
     assert_eq!(answers, expected);
-    assert_eq!(
-        *sizes.lock().unwrap(),
-        [50, 2, 0, 0],
-        "the others only once"
-    );
+    assert_eq!(*sizes.lock().unwrap(), [50], "each once");
     let alone = source.receipts(&hashes(3)[2..], TOKEN, HEAD).await;
-    assert!(matches!(
-        alone,
-        Err(SourceError::Refused { code: -32_005, .. })
-    ));
+    assert_eq!(
+        alone.unwrap(),
+        [ReceiptAnswer::Unanswered],
+        "no failure of the endpoint"
+    );
+}
+
+/// Refused because of a rate limit, inside HTTP status 200: whole, or one member of a batch.
+#[tokio::test]
+async fn sw_pitfalls_a_rate_limit_inside_200_ends_the_asking() {
+    for code in [-32_005, -32_016, 429] {
+        let limit = json!({ "code": code, "message": "over rate limit" });
+        let whole = json!({ "jsonrpc": "2.0", "id": null, "error": limit });
+        let (source, sizes) = endpoint(move |_| (200, whole.clone())).await;
+        let failure = source.receipts(&hashes(49), TOKEN, HEAD).await.unwrap_err();
+        assert!(
+            matches!(
+                failure,
+                SourceError::Busy {
+                    is_rate_limit: true,
+                    ..
+                }
+            ),
+            "{failure:?}"
+        );
+        assert_eq!(*sizes.lock().unwrap(), [50]);
+        let of_one =
+            move |call: &Value| match call["params"][0] == json!(TxHash::from_bytes([2; 32])) {
+                true => json!({ "error": { "code": code, "message": "over rate limit" } }),
+                false => nothing(call),
+            };
+        let (source, sizes) = endpoint(move |request| (200, all(request, of_one))).await;
+        let answers = source.receipts(&hashes(49), TOKEN, HEAD).await.unwrap();
+        assert_eq!(
+            answers[..2],
+            [ReceiptAnswer::NotFound, ReceiptAnswer::NotFound]
+        );
+        assert!(
+            answers[2..]
+                .iter()
+                .all(|it| *it == ReceiptAnswer::Unanswered)
+        );
+        assert_eq!(*sizes.lock().unwrap(), [50]);
+    }
+}
+
+/// Hashes that somebody made up, which the node refuses one by one: the batch is not halved.
+#[tokio::test]
+async fn sw_pitfalls_refused_receipts_are_asked_for_once_a_look() {
+    let refuse = |call: &Value| match call["method"] == "eth_getTransactionReceipt" {
+        true => {
+            json!({ "error": { "code": -32_000, "message": "transaction indexing is in progress" } })
+        }
+        false => nothing(call),
+    };
+    let (source, sizes) = endpoint(move |request| (200, all(request, refuse))).await;
+    let answers = source.receipts(&hashes(49), TOKEN, HEAD).await.unwrap();
+    assert_eq!(answers, vec![ReceiptAnswer::Unanswered; 49]);
+    assert_eq!(*sizes.lock().unwrap(), [50]);
 }
 
 /// A batch that an endpoint turns away is not asked again in pieces.
@@ -195,7 +245,13 @@ async fn sw_pitfalls_one_member_that_fails_does_not_lose_the_others() {
 async fn sw_pitfalls_an_endpoint_that_is_busy_is_left_alone() {
     let (source, sizes) = endpoint(|_| (429, json!([]))).await;
     let failure = source.receipts(&hashes(49), TOKEN, HEAD).await.unwrap_err();
-    assert!(matches!(failure, SourceError::Busy { status: 429, .. }));
+    assert!(matches!(
+        failure,
+        SourceError::Busy {
+            is_rate_limit: true,
+            ..
+        }
+    ));
     assert_eq!(*sizes.lock().unwrap(), [50]);
 }
 

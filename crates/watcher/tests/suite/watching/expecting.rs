@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use x811_protocol::evm::TxHash;
 use x811_watcher::{Expected, Expecting};
 
-use super::scripted::Looks;
+use super::rig::Looks;
 
 /// What tests change while a watcher asks for it.
 type Shared<T> = Arc<Mutex<BTreeSet<T>>>;

@@ -1,10 +1,13 @@
 //! The watcher on scripted endpoints: what settlement-watcher.md demands of it, rule by rule.
 
+mod answers;
 mod contract_wallets;
 mod endpoints;
 mod expecting;
+mod lists;
 mod random;
 mod reports;
+mod rig;
 mod rules;
 mod scripted;
 mod sought;

@@ -14,8 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use super::rig::Rig;
 use super::scripted::{
-    CONFIRMED_DEPTH, Rig, ScriptedChain, SharedBlocks, World, receipt, tx, unreachable,
+    CONFIRMED_DEPTH, ScriptedChain, SharedBlocks, World, rate_limited, receipt, tx, unreachable,
 };
 use x811_protocol::evm::{BlockHash, TxHash};
 use x811_protocol::observation::{Observation, Sweep, TransactionStatus};
@@ -65,6 +66,11 @@ enum Fault {
     InventsTransfer(u8),
     RepeatsLogs,
     RefusesLevels,
+    RefusesLists,
+    CutsLists(usize),
+    /// No receipt is answered.
+    Indexes,
+    LimitsRate,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -95,6 +101,10 @@ fn fault() -> impl Strategy<Value = Fault> {
         (0..TRANSACTIONS).prop_map(Fault::InventsTransfer),
         Just(Fault::RepeatsLogs),
         Just(Fault::RefusesLevels),
+        Just(Fault::RefusesLists),
+        (0_usize..2).prop_map(Fault::CutsLists),
+        Just(Fault::Indexes),
+        Just(Fault::LimitsRate),
     ]
 }
 
@@ -242,6 +252,10 @@ impl History {
             }
             Fault::RepeatsLogs => world.repeats_logs = true,
             Fault::RefusesLevels => world.refuses_levels = true,
+            Fault::RefusesLists => world.refuses_lists = true,
+            Fault::CutsLists(transfers) => world.cuts_lists = Some(*transfers),
+            Fault::Indexes => world.is_indexing = true,
+            Fault::LimitsRate => world.failure = Some(rate_limited()),
             Fault::InventsBlocks(blocks) => world.invented = *blocks,
             // Each another one: two that lie alike are two that agree.
             Fault::InventsTransfer(number) => {

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::depth;
-use super::scripted::{CONFIRMED_DEPTH, Rig, ScriptedChain, tx};
+use super::rig::Rig;
+use super::scripted::{CONFIRMED_DEPTH, ScriptedChain, tx};
 use x811_protocol::evm::TxHash;
 use x811_protocol::observation::{Observation, Sweep, TransactionStatus};
+use x811_protocol::parameters::FinalBy;
 
 fn numbered(number: u32) -> TxHash {
     let mut bytes = [0xdd; 32];
@@ -16,7 +18,12 @@ fn numbered(number: u32) -> TxHash {
 /// A chain on which all of them were paid in one block and are confirmed, and what watches it. No
 /// endpoint names a safe block yet.
 async fn deep(hashes: &[TxHash]) -> Rig {
+    deep_by(FinalBy::Tag, hashes).await
+}
+
+async fn deep_by(final_by: FinalBy, hashes: &[TxHash]) -> Rig {
     let chain = ScriptedChain::with_blocks(40);
+    chain.world().final_by = final_by;
     chain.world().safe_number = None;
     let mut rig = Rig::through(&[("only", &chain)], hashes);
     rig.sweep().await;
@@ -85,19 +92,36 @@ async fn sw_levels_what_is_deep_is_reported_when_it_is_safe_and_when_it_is_final
     assert_eq!(said, [(Some(block), Some(39)), (Some(46), Some(block))]);
 }
 
-/// The ledger stops watching what it has recorded as final; until then it may have been busy.
-/// An endpoint that knows no such words: depth stands in, and what is so deep is reported for it.
+/// By depth what is deep enough is reported, whatever heads are named; by the heads alone it never is.
 #[tokio::test(start_paused = true)]
-async fn sw_levels_without_finalized_heads_what_is_deep_enough_is_reported() {
-    let mut rig = deep(&[tx(1)]).await;
-    rig.world().safe_number = None;
-    let early = reported(&mut rig, 100).await;
-    assert!(early.iter().all(|said| *said == 0), "{early:?}");
-    rig.world().mine(520);
-    let sweeps = reported(&mut rig, 20).await;
-    assert!(sweeps.contains(&1), "{sweeps:?}");
+async fn sw_levels_what_is_deep_enough_is_reported_where_depth_decides() {
+    for (final_by, safe) in [
+        (FinalBy::Depth, None),
+        (FinalBy::Depth, Some(0)),
+        (FinalBy::Tag, None),
+        (FinalBy::Tag, Some(0)),
+    ] {
+        let mut rig = deep_by(final_by, &[tx(1)]).await;
+        rig.world().safe_number = safe;
+        let early = reported(&mut rig, 100).await;
+        assert!(early.iter().all(|said| *said == 0), "{early:?}");
+        let mut sweeps = Vec::new();
+        for _ in 0..27 {
+            rig.world().mine(20);
+            sweeps.push(rig.sweep().await.transactions.len());
+        }
+        let is_reported = sweeps.contains(&1);
+        assert_eq!(
+            is_reported,
+            final_by == FinalBy::Depth,
+            "{final_by:?} {safe:?}: {sweeps:?}"
+        );
+        let levels = rig.world().calls.levels;
+        assert_eq!(levels == 0, final_by == FinalBy::Depth, "{levels}");
+    }
 }
 
+/// The ledger stops watching what it has recorded as final; until then it may have been busy.
 #[tokio::test(start_paused = true)]
 async fn sw_levels_what_is_final_is_reported_whenever_the_levels_are_asked_for() {
     let hashes: Vec<TxHash> = (0..2_600).map(numbered).collect();
@@ -211,7 +235,8 @@ async fn sw_24_blocks_below_a_reorg_are_not_reported_again() {
     let mut rig = deep(&[tx(1)]).await;
     rig.world().reorg(3);
     assert!(rig.sweep().await.transactions.is_empty());
-    assert_eq!(rig.world().calls.receipt, 1, "asked for when it was new");
+    let asked = "asked for when it was new, and when it was found";
+    assert_eq!(rig.world().calls.receipt, 2, "{asked}");
 }
 
 #[tokio::test(start_paused = true)]

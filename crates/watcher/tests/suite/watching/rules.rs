@@ -1,16 +1,18 @@
 //! The checklist of settlement-watcher.md section 2, as far as it concerns the watcher: each test
 //! names its rule.
 
+use std::collections::BTreeSet;
+
 use super::depth;
+use super::rig::Rig;
 use super::scripted::{
-    ACCOUNTS, CONFIRMED_DEPTH, POLL_MS, Rig, ScriptedChain, TOKEN, receipt, refused, tx,
-    unreachable,
+    ACCOUNTS, CONFIRMED_DEPTH, POLL_MS, ScriptedChain, TOKEN, receipt, refused, tx, unreachable,
 };
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress};
 use x811_protocol::observation::{BlindCause, Hindrance, Observation, Sweep, TransactionStatus};
 use x811_watcher::{
-    BlockStore as _, CallAnswer, CheckFailure, Misfit, Receipt, SourceError, TailBlock, TailChange,
-    verify_endpoint,
+    BlockStore as _, CallAnswer, CheckFailure, HeadTag, Misfit, Receipt, SourceError, TailBlock,
+    TailChange, verify_endpoint,
 };
 
 fn unseen(cause: BlindCause) -> Observation {
@@ -517,7 +519,11 @@ async fn sw_design_a_new_hash_is_answered_at_once_from_the_index() {
         (depth(&sweep, tx(1)), depth(&sweep, tx(2))),
         (None, Some(1))
     );
-    assert_eq!(rig.world().calls.receipt, asked_before);
+    assert_eq!(
+        rig.world().calls.receipt,
+        asked_before + 1,
+        "its receipt says so"
+    );
     rig.watch(&[tx(2)]);
     assert_eq!(rig.all_within(5_000).await, []);
 }
@@ -559,8 +565,21 @@ async fn levels_are_asked_for_every_fifth_block_and_may_be_absent() {
         assert_eq!(rig.world().calls.levels, if block < 5 { 2 } else { 4 });
         rig.world().mine(1);
     }
+    // That it is refused for once takes back nothing.
     rig.world().safe_number = None;
-    assert_eq!(rig.sweep().await.safe_number, None);
+    for _ in 0..10 {
+        assert_eq!(rig.sweep().await.safe_number, Some(30));
+        rig.world().mine(1);
+    }
+    let unnamed = rig.health.borrow().endpoints[0].unnamed.clone();
+    assert_eq!(unnamed, BTreeSet::from([HeadTag::Safe, HeadTag::Finalized]));
+    rig.world().safe_number = Some(42);
+    let mut last = rig.sweep().await;
+    while last.safe_number != Some(42) {
+        rig.world().mine(1);
+        last = rig.sweep().await;
+    }
+    assert_eq!(rig.health.borrow().endpoints[0].unnamed, BTreeSet::new());
 }
 
 #[tokio::test(start_paused = true)]

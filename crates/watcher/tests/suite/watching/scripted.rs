@@ -1,28 +1,19 @@
-//! A chain that does what the test says, and a watcher running on it under paused time. Nothing
-//! here knows alloy or JSON: the trait is the whole world.
+//! A chain that does what the test says. Nothing here knows alloy or JSON: the trait is the whole world.
 
-#![expect(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    reason = "a harness stops the test at once"
-)]
+#![expect(clippy::unwrap_used, reason = "a harness stops the test at once")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use super::expecting::expecting;
-use imbl::OrdSet;
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
 use x811_protocol::digest::Digest;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::observation::{Observation, Sweep, Transfer};
+use x811_protocol::observation::Transfer;
+use x811_protocol::parameters::FinalBy;
 use x811_watcher::{
-    BlockStore, BlockStoreError, CallAnswer, ChainSource, Channels, Endpoint, HeadTag, Header,
-    MemoryBlockStore, NetworkHealth, Receipt, ReceiptAnswer, SourceError, TailBlock, TailChange,
-    TokenTransaction, WatchedNetwork, Watcher,
+    BlockStore, BlockStoreError, CallAnswer, ChainSource, HeadTag, Header, MemoryBlockStore,
+    Receipt, ReceiptAnswer, SourceError, TailBlock, TailChange, TokenTransaction,
 };
 
 pub(crate) const CHAIN_ID: ChainId = ChainId::new(8453);
@@ -39,6 +30,8 @@ pub(crate) const CONFIRMED_DEPTH: u64 = 12;
 /// What the test rules over. All blocks ever mined stay known by hash.
 pub(crate) struct World {
     pub(crate) chain_id: ChainId,
+    /// What makes its blocks final, as the watcher is configured.
+    pub(crate) final_by: FinalBy,
     pub(crate) has_code: bool,
     pub(crate) decimals: Option<u8>,
     /// What every contract answers to every call.
@@ -56,6 +49,10 @@ pub(crate) struct World {
     pub(crate) final_number: Option<usize>,
     /// What `safe` and `finalized` stand for instead, on whatever branch.
     pub(crate) stray_level: Option<Header>,
+    /// These calls fail: methods, or the tags of heads.
+    pub(crate) fails: BTreeMap<&'static str, SourceError>,
+    /// These calls are answered with null.
+    pub(crate) nulls: BTreeSet<&'static str>,
     /// Every request fails with this.
     pub(crate) failure: Option<SourceError>,
     /// Every so-many-th header asked for by its hash gets no answer.
@@ -63,6 +60,15 @@ pub(crate) struct World {
     pub(crate) calls: Calls,
     /// Transactions that logs do not show although their receipts are there.
     pub(crate) omitted: BTreeSet<TxHash>,
+    /// Of these transactions lists alone show that this much was moved, in micro-USDC.
+    pub(crate) forged_in_lists: BTreeMap<TxHash, u64>,
+    /// Of each transaction lists show so many transfers.
+    pub(crate) cuts_lists: Option<usize>,
+    /// The lists of these blocks are refused, or of all.
+    pub(crate) refuses_lists_of: BTreeSet<BlockHash>,
+    pub(crate) refuses_lists: bool,
+    /// No receipt is answered: the node is indexing.
+    pub(crate) is_indexing: bool,
     /// Transactions whose receipts are denied.
     pub(crate) denied: BTreeSet<TxHash>,
     /// The node that is asked for receipts lacks the newest block.
@@ -206,10 +212,17 @@ impl World {
     /// Every fault ends, but for death.
     pub(crate) fn heal(&mut self) {
         self.failure = self.is_dead.then(unreachable);
+        self.fails.clear();
+        self.nulls.clear();
         self.lag_blocks = 0;
         self.logs_fail_every = None;
         self.header_fails_every = None;
         self.omitted.clear();
+        self.forged_in_lists.clear();
+        self.cuts_lists = None;
+        self.refuses_lists_of.clear();
+        self.refuses_lists = false;
+        self.is_indexing = false;
         self.denied.clear();
         self.forged.clear();
         self.refuses_levels = false;
@@ -231,6 +244,16 @@ impl World {
         said
     }
 
+    /// What the list of its block shows of it.
+    fn listed(&self, truth: &Receipt) -> Vec<Transfer> {
+        if let Some(micro_usdc) = self.forged_in_lists.get(&truth.tx_hash) {
+            return vec![transfer(*micro_usdc)];
+        }
+        let mut transfers = self.said(truth).transfers;
+        transfers.truncate(self.cuts_lists.unwrap_or(usize::MAX));
+        transfers
+    }
+
     /// What is said of it, for another endpoint to say as well.
     pub(crate) fn clone_of(&self, tx: TxHash) -> Receipt {
         self.receipts[&tx].clone()
@@ -245,7 +268,7 @@ pub(crate) fn tx(byte: u8) -> TxHash {
     TxHash::from_bytes([byte; 32])
 }
 
-fn transfer(micro_usdc: u64) -> Transfer {
+pub(crate) fn transfer(micro_usdc: u64) -> Transfer {
     Transfer {
         authorization_nonce: None,
         ordinal: 0,
@@ -281,6 +304,15 @@ pub(crate) fn refused() -> SourceError {
     }
 }
 
+pub(crate) fn rate_limited() -> SourceError {
+    SourceError::Busy {
+        method: "scripted",
+        said: "over rate limit (code -32016)".to_owned(),
+        is_rate_limit: true,
+        retry_after_ms: None,
+    }
+}
+
 fn malformed() -> SourceError {
     SourceError::Malformed {
         method: "scripted",
@@ -302,6 +334,7 @@ impl ScriptedChain {
     pub(crate) fn since(genesis_s: u64, blocks: usize) -> ScriptedChain {
         let mut world = World {
             chain_id: CHAIN_ID,
+            final_by: FinalBy::Tag,
             has_code: true,
             decimals: Some(6),
             call: CallAnswer::Failed,
@@ -312,10 +345,17 @@ impl ScriptedChain {
             safe_number: Some(0),
             final_number: None,
             stray_level: None,
+            fails: BTreeMap::new(),
+            nulls: BTreeSet::new(),
             failure: None,
             header_fails_every: None,
             calls: Calls::default(),
             omitted: BTreeSet::new(),
+            forged_in_lists: BTreeMap::new(),
+            cuts_lists: None,
+            refuses_lists_of: BTreeSet::new(),
+            refuses_lists: false,
+            is_indexing: false,
             denied: BTreeSet::new(),
             is_behind: false,
             forged: BTreeMap::new(),
@@ -338,28 +378,29 @@ impl ScriptedChain {
         self.0.lock().unwrap()
     }
 
-    /// The world, when the endpoint answers at all.
-    fn asked(&self) -> Result<MutexGuard<'_, World>, SourceError> {
+    /// The world, when the endpoint answers that call.
+    fn asked(&self, call: &str) -> Result<MutexGuard<'_, World>, SourceError> {
         let world = self.world();
-        world.failure.clone().map_or(Ok(world), Err)
+        let failure = world.failure.as_ref().or(world.fails.get(call));
+        failure.cloned().map_or(Ok(world), Err)
     }
 }
 
 impl ChainSource for ScriptedChain {
     async fn chain_id(&self) -> Result<ChainId, SourceError> {
         self.world().calls.chain_id += 1;
-        Ok(self.asked()?.chain_id)
+        Ok(self.asked("eth_chainId")?.chain_id)
     }
 
     async fn code_at(&self, address: EvmAddress) -> Result<bool, SourceError> {
         assert_eq!(address, TOKEN);
         self.world().calls.code += 1;
-        Ok(self.asked()?.has_code)
+        Ok(self.asked("eth_getCode")?.has_code)
     }
 
     async fn token_decimals(&self, token: EvmAddress) -> Result<Option<u8>, SourceError> {
         assert_eq!(token, TOKEN);
-        Ok(self.asked()?.decimals)
+        Ok(self.asked("eth_call")?.decimals)
     }
 
     async fn call(
@@ -368,7 +409,7 @@ impl ChainSource for ScriptedChain {
         input: &[u8],
         as_of: BlockHash,
     ) -> Result<CallAnswer, SourceError> {
-        let mut world = self.asked()?;
+        let mut world = self.asked("eth_call")?;
         world.calls.call += 1;
         if world.canonical.iter().all(|header| header.hash != as_of) {
             return Err(refused());
@@ -378,7 +419,10 @@ impl ChainSource for ScriptedChain {
     }
 
     async fn head(&self, tag: HeadTag) -> Result<Option<Header>, SourceError> {
-        let mut world = self.asked()?;
+        let mut world = self.asked(tag.as_str())?;
+        if world.nulls.contains(tag.as_str()) {
+            return Ok(None);
+        }
         if tag == HeadTag::Latest {
             world.calls.latest += 1;
             if world.invented > 0 {
@@ -399,7 +443,10 @@ impl ChainSource for ScriptedChain {
     }
 
     async fn header_by_hash(&self, hash: BlockHash) -> Result<Option<Header>, SourceError> {
-        let mut world = self.asked()?;
+        let mut world = self.asked("eth_getBlockByHash")?;
+        if world.nulls.contains("eth_getBlockByHash") {
+            return Ok(None);
+        }
         world.calls.header_by_hash += 1;
         let asked = world.calls.header_by_hash;
         if world
@@ -412,7 +459,10 @@ impl ChainSource for ScriptedChain {
     }
 
     async fn header_by_number(&self, number: u64) -> Result<Option<Header>, SourceError> {
-        let mut world = self.asked()?;
+        let mut world = self.asked("eth_getBlockByNumber")?;
+        if world.nulls.contains("eth_getBlockByNumber") {
+            return Ok(None);
+        }
         world.calls.header_by_number += 1;
         Ok(world.blocks().find(|header| header.number == number))
     }
@@ -423,7 +473,7 @@ impl ChainSource for ScriptedChain {
         token: EvmAddress,
     ) -> Result<Vec<TokenTransaction>, SourceError> {
         assert_eq!(token, TOKEN);
-        let mut world = self.asked()?;
+        let mut world = self.asked("eth_getLogs")?;
         world.calls.logs += 1;
         let asked = world.calls.logs;
         if world
@@ -433,6 +483,9 @@ impl ChainSource for ScriptedChain {
             return Err(unreachable());
         }
         if world.blocks().all(|header| header.hash != block) {
+            return Err(SourceError::Behind { method: "scripted" });
+        }
+        if world.refuses_lists || world.refuses_lists_of.contains(&block) {
             return Err(refused());
         }
         let has_logs = world.all_receipts().any(|it| it.block_hash == block);
@@ -446,10 +499,10 @@ impl ChainSource for ScriptedChain {
         });
         let moved = moved.map(|receipt| TokenTransaction {
             tx_hash: receipt.tx_hash,
-            transfers: world.said(receipt).transfers,
+            transfers: world.listed(receipt),
             authorizations: receipt.authorizations.clone(),
         });
-        Ok(moved.collect())
+        Ok(moved.filter(|moved| !moved.transfers.is_empty()).collect())
     }
 
     async fn receipts(
@@ -460,7 +513,7 @@ impl ChainSource for ScriptedChain {
     ) -> Result<Vec<ReceiptAnswer>, SourceError> {
         assert_eq!(token, TOKEN);
         tokio::time::sleep(Duration::from_millis(1)).await;
-        let mut world = self.asked()?;
+        let mut world = self.asked("eth_getTransactionReceipt")?;
         world.calls.receipt += transactions.len();
         world.calls.receipt_batches += 1;
         if world.is_behind || world.blocks().all(|header| header.hash != as_of) {
@@ -473,6 +526,9 @@ impl ChainSource for ScriptedChain {
         let answer = |tx: &TxHash| {
             if world.too_large.contains(tx) {
                 return ReceiptAnswer::TooLarge;
+            }
+            if world.is_indexing {
+                return ReceiptAnswer::Unanswered;
             }
             let receipt = world.receipts.get(tx).or_else(|| world.made_up.get(tx));
             receipt
@@ -504,187 +560,5 @@ impl SharedBlocks {
     pub(crate) async fn headers(&self) -> Vec<Header> {
         let blocks = self.load("base").await.unwrap();
         blocks.iter().map(|block| block.header).collect()
-    }
-}
-
-/// A running watcher.
-pub(crate) struct Rig {
-    /// The first endpoint.
-    pub(crate) chain: ScriptedChain,
-    pub(crate) blocks: SharedBlocks,
-    pub(crate) observations: mpsc::Receiver<Observation>,
-    pub(crate) health: watch::Receiver<NetworkHealth>,
-    watched: watch::Sender<OrdSet<TxHash>>,
-    looks: Arc<Mutex<Looks>>,
-    undecided: Arc<Mutex<BTreeSet<TxHash>>>,
-    headers: Arc<Mutex<BTreeSet<u64>>>,
-    missing: Arc<Mutex<BTreeSet<TxHash>>>,
-    shutdown: oneshot::Sender<()>,
-    task: JoinHandle<()>,
-}
-
-/// Which transactions a look waits for.
-pub(crate) enum Looks {
-    /// All that are watched, at every head.
-    All,
-    These(BTreeSet<TxHash>),
-}
-
-impl Rig {
-    /// Watches `hashes` on `chain` from now on, with a look for each of them at every head.
-    pub(crate) fn start(chain: &ScriptedChain, hashes: &[TxHash]) -> Rig {
-        Rig::resume(chain, SharedBlocks::default(), hashes)
-    }
-
-    /// The same with what an earlier watcher has stored.
-    pub(crate) fn resume(chain: &ScriptedChain, blocks: SharedBlocks, hashes: &[TxHash]) -> Rig {
-        Rig::on(&[("scripted", chain)], blocks, hashes, Looks::All)
-    }
-
-    /// Watches through several endpoints, and no look is due until [`Rig::look_for`].
-    pub(crate) fn through(chains: &[(&str, &ScriptedChain)], hashes: &[TxHash]) -> Rig {
-        Rig::resume_through(chains, SharedBlocks::default(), hashes)
-    }
-
-    /// The same with what an earlier watcher has stored.
-    pub(crate) fn resume_through(
-        chains: &[(&str, &ScriptedChain)],
-        blocks: SharedBlocks,
-        hashes: &[TxHash],
-    ) -> Rig {
-        Rig::on(chains, blocks, hashes, Looks::These(BTreeSet::new()))
-    }
-
-    fn on(
-        chains: &[(&str, &ScriptedChain)],
-        blocks: SharedBlocks,
-        hashes: &[TxHash],
-        looks: Looks,
-    ) -> Rig {
-        let network = WatchedNetwork {
-            name: "base".to_owned(),
-            chain_id: CHAIN_ID,
-            token: TOKEN,
-            confirmed_depth: CONFIRMED_DEPTH,
-            poll_ms: POLL_MS,
-            block_ms: BLOCK_MS,
-        };
-        let endpoints = chains
-            .iter()
-            .zip(1..)
-            .map(|((label, chain), jitter_seed)| Endpoint {
-                source: (*chain).clone(),
-                label: (*label).to_owned(),
-                jitter_seed,
-            })
-            .collect();
-        let (watched, receiver) = watch::channel(hashes.iter().copied().collect());
-        let (sender, observations) = mpsc::channel(1_000);
-        let looks = Arc::new(Mutex::new(looks));
-        let undecided = Arc::new(Mutex::new(BTreeSet::new()));
-        let headers = Arc::new(Mutex::new(BTreeSet::new()));
-        let missing = Arc::new(Mutex::new(BTreeSet::new()));
-        let channels = Channels {
-            watched: receiver.clone(),
-            expecting: expecting(&looks, (&undecided, &headers), &missing, receiver),
-            accounts_of: Arc::new(|_| BTreeSet::from(ACCOUNTS)),
-            observations: sender,
-        };
-        let watcher = Watcher::new(endpoints, network, blocks.clone(), channels);
-        let health = watcher.health();
-        let (shutdown, ended) = oneshot::channel::<()>();
-        let task = tokio::spawn(watcher.run(async {
-            let _ended = ended.await;
-        }));
-        Rig {
-            chain: chains[0].1.clone(),
-            blocks,
-            observations,
-            health,
-            watched,
-            looks,
-            undecided,
-            headers,
-            missing,
-            shutdown,
-            task,
-        }
-    }
-
-    /// Looks wait for these from the next head on.
-    pub(crate) fn look_for(&self, hashes: &[TxHash]) {
-        *self.looks.lock().unwrap() = Looks::These(hashes.iter().copied().collect());
-    }
-
-    /// The ledger has not decided on these from the next head on.
-    pub(crate) fn expect_headers(&self, heights: &[u64]) {
-        *self.headers.lock().unwrap() = heights.iter().copied().collect();
-    }
-
-    pub(crate) fn expect_undecided(&self, hashes: &[TxHash]) {
-        *self.undecided.lock().unwrap() = hashes.iter().copied().collect();
-    }
-
-    /// Of what the watcher was not sure at the last head that the ledger knows it to be missing.
-    pub(crate) fn missing(&self) -> Vec<TxHash> {
-        self.missing.lock().unwrap().iter().copied().collect()
-    }
-
-    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
-        self.chain.world()
-    }
-
-    pub(crate) fn watch(&self, hashes: &[TxHash]) {
-        self.watched.send_replace(hashes.iter().copied().collect());
-    }
-
-    /// The next observation, however long it takes.
-    pub(crate) async fn next(&mut self) -> Observation {
-        let next = tokio::time::timeout(Duration::from_secs(600), self.observations.recv());
-        next.await
-            .expect("an observation within ten minutes")
-            .expect("the watcher runs")
-    }
-
-    /// The next observation, which is a sweep.
-    pub(crate) async fn sweep(&mut self) -> Sweep {
-        match self.next().await {
-            Observation::Sweep(sweep) => sweep,
-            other @ (Observation::Unreachable { .. } | Observation::Header { .. }) => {
-                panic!("expected a sweep, got {other:?}")
-            }
-        }
-    }
-
-    /// Everything that is reported within `period_ms`.
-    pub(crate) async fn all_within(&mut self, period_ms: u64) -> Vec<Observation> {
-        tokio::time::sleep(Duration::from_millis(period_ms)).await;
-        let mut all = Vec::new();
-        while let Ok(observation) = self.observations.try_recv() {
-            all.push(observation);
-        }
-        all
-    }
-
-    /// Ends the watcher and hands back what it stored.
-    pub(crate) async fn stop(self) -> SharedBlocks {
-        self.shutdown.send(()).expect("the watcher runs");
-        self.task.await.expect("the watcher ends well");
-        self.blocks
-    }
-
-    /// Waits for the watcher to end by itself.
-    pub(crate) async fn ended(self) {
-        let Rig {
-            observations,
-            task,
-            shutdown: _running,
-            ..
-        } = self;
-        drop(observations);
-        tokio::time::timeout(Duration::from_secs(600), task)
-            .await
-            .expect("it ends when nobody listens")
-            .expect("the watcher ends well");
     }
 }
