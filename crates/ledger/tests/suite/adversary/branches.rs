@@ -3,7 +3,7 @@
 //! that head; and two agents who registered as the published SDK does. The first log has none of it.
 
 use x811_protocol::observation::{ForkPoint, Observation, RecordedBranch};
-use x811_protocol::parameters::Leniency;
+use x811_protocol::parameters::{FinalBy, Leniency};
 
 use super::base::{Base, tx};
 use super::begun::{of_rules_1, stored};
@@ -36,6 +36,7 @@ async fn opened() -> Ledgerbox {
     let log = of_rules_1(&ledgerbox);
     stored(&mut ledgerbox, &log).await;
     ledgerbox.parameters.networks[0].endpoint_quorum = Some(2);
+    ledgerbox.parameters.networks[0].final_by = Some(FinalBy::Tag);
     ledgerbox.parameters.lenient = vec![Leniency::ReferenceSdk, Leniency::Addresses];
     ledgerbox.start().await.unwrap();
     ledgerbox.sweep().await;
