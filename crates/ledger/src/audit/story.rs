@@ -14,9 +14,9 @@
 //! | an interaction's transaction | which transfers fit, whatever their ordinals, where all are quoted |
 //! | a transaction that is final | its block, whoever's interaction it is in |
 //!
-//! What `seen` says of transfers rests on as many endpoints as must agree (settlement-watcher.md rule
+//! What `seen` and `refuted` say of transfers rests on as many endpoints as must agree (settlement-watcher.md rule
 //! 26). Where the parameters ask for two or more, two stories are *broken*: no endpoint alone can have
-//! told the second. Where they ask for one, or do not say, `seen` may be the word of a single endpoint:
+//! told the second. Where they ask for one, or do not say, each may be the word of a single endpoint:
 //! where another record says otherwise, either that endpoint lied or the ledger did. That is
 //! *contested*, and no finding (decision 0082).
 //!
@@ -103,6 +103,21 @@ pub(super) struct Telling {
     said: Half,
     sentence: &'static str,
     weight: Weight,
+}
+
+impl Telling {
+    /// The same, where one endpoint may have said it alone.
+    fn of_one_endpoint(self, is_contestable: bool) -> Telling {
+        let weight = match self.weight {
+            Weight::Sure if is_contestable => Weight::Contestable,
+            weight @ (Weight::Sure
+            | Weight::Contestable
+            | Weight::Movable(_)
+            | Weight::Latest
+            | Weight::Kept(_)) => weight,
+        };
+        Telling { weight, ..self }
+    }
 }
 
 impl Stories {
@@ -196,7 +211,7 @@ impl Stories {
     pub(super) fn undecided(&self) -> Option<Undecided> {
         let count = self.contested;
         let sentence = format!(
-            "{count} things that `seen` says of a transaction are otherwise in another record: a single \
+            "{count} things that `seen` or `refuted` says of a transaction are otherwise in another record: a single \
              endpoint may have lied, or the ledger did; hold the log against the chain with --rpc"
         );
         Undecided::of(Gap::ContestedSightings, count, sentence)
@@ -235,17 +250,8 @@ pub(super) fn told(
     if let Event::Settlement(SettlementEvent::Seen(seen)) = event {
         let (tx, block) = (seen.tx_hash, seen.block);
         let seen = teller.transfers("transfers", tx, block, &seen.transfers, true);
-        tellings.extend(seen.into_iter().map(|telling| Telling {
-            weight: match telling.weight {
-                Weight::Sure if is_contestable => Weight::Contestable,
-                weight @ (Weight::Sure
-                | Weight::Contestable
-                | Weight::Movable(_)
-                | Weight::Latest
-                | Weight::Kept(_)) => weight,
-            },
-            ..telling
-        }));
+        let seen = seen.into_iter();
+        tellings.extend(seen.map(|telling| telling.of_one_endpoint(is_contestable)));
         tellings.push(teller.lies_in(tx, block.hash.as_bytes()));
     } else if let Event::Settlement(SettlementEvent::Unseen(unseen)) = event {
         tellings.push(teller.lies_in(unseen.tx_hash, b"unseen"));
@@ -260,7 +266,10 @@ pub(super) fn told(
     } else if let Event::Settlement(SettlementEvent::Refuted(refuted)) = event {
         // Which transfers fit an authorization is all that this cause is about.
         let fitting = refuted.cause != RefutedCause::Unauthorized;
-        tellings.extend(teller.evidence("evidence", &refuted.evidence, fitting));
+        let evidence = teller
+            .evidence("evidence", &refuted.evidence, fitting)
+            .into_iter();
+        tellings.extend(evidence.map(|telling| telling.of_one_endpoint(is_contestable)));
     } else if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event {
         tellings.extend(teller.each(&confirmed.evidence));
     } else if let Event::Settlement(SettlementEvent::Late(late)) = event {

@@ -25,7 +25,7 @@ pub(super) struct Watches {
     gone: OrdSet<(TxHash, InteractionId)>,
     /// When a look for a payment is due.
     looks: OrdSet<(TimestampMs, InteractionId)>,
-    /// Heads recorded at an ACCEPT that a declared transaction was seen at or below.
+    /// Heads recorded at an ACCEPT that a declared transaction was seen, or refuted, at or below.
     recorded: OrdSet<((u64, BlockHash), InteractionId)>,
 }
 

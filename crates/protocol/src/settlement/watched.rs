@@ -64,13 +64,19 @@ impl<'a> Watched<'a> {
     }
 
     /// The head recorded with the bill, while a transaction that may still pay or be bound as late was
-    /// seen at its height or below.
+    /// seen, or refuted, at its height or below.
     pub fn recorded_above(self) -> Option<(u64, BlockHash)> {
         let mut heads = self.heads.iter();
         let head = heads.find(|head| head.network == self.network)?;
         let over = self.over();
         let is_open = |tx_hash| over.is_none_or(|aftermath| aftermath.may_be_late(tx_hash));
-        let is_below = |declared: &Declared| matches!(declared.standing, DeclaredStanding::Seen(block) if block.number <= head.number);
+        // What was refuted as older may be moved above the fork by a reorganisation.
+        let is_below = |declared: &Declared| match declared.standing {
+            DeclaredStanding::Seen(block) | DeclaredStanding::Refuted(block) => {
+                block.number <= head.number
+            }
+            DeclaredStanding::Unseen | DeclaredStanding::Gone(_) => false,
+        };
         let mut declared = self.declared.iter();
         let is_asked = declared.any(|it| is_below(it) && is_open(it.tx_hash));
         is_asked.then_some((head.number, head.hash))

@@ -29,7 +29,11 @@ fn below(head: u64) -> ForkPoint {
 }
 
 /// Looks every second, each look changed.
-async fn look_each_second(ledgerbox: &Ledgerbox, seconds: u64, change: impl Fn(&mut Sweep)) {
+pub(crate) async fn look_each_second(
+    ledgerbox: &Ledgerbox,
+    seconds: u64,
+    change: impl Fn(&mut Sweep),
+) {
     for _ in 0..seconds {
         ledgerbox.advance_ms(1_000).await;
         let number = Base::head_number(ledgerbox.now());
@@ -173,6 +177,26 @@ async fn lc_5_looks_at_a_payment_that_too_few_endpoints_showed_are_no_finding() 
 
 fn anywhere_below(head: u64) -> RecordedBranch {
     RecordedBranch::Forked(below(head))
+}
+
+/// A reorganisation takes the head away that made it older, and the watcher's blocks are lost: it is not older for
+/// having been refuted before.
+#[tokio::test]
+async fn lc_5_what_was_refuted_as_older_counts_once_its_head_is_gone() {
+    for said in [anywhere(), RecordedBranch::Lost] {
+        let (ledgerbox, deal, head) = paid_at_the_head(Some(RecordedBranch::Same)).await;
+        assert!(ledgerbox.types(deal.id()).await.contains(&"refuted"));
+        let hash = Base::block(head).hash;
+        let asked = ledgerbox.ledger().world().recorded_in_question("base");
+        assert_eq!(asked.into_iter().collect::<Vec<_>>(), [(head, hash)]);
+        let said = match said {
+            RecordedBranch::Forked(_) => anywhere_below(head),
+            other @ (RecordedBranch::Same | RecordedBranch::Lost) => other,
+        };
+        watch(&ledgerbox, 4, hash, Some(said)).await;
+        assert_eq!(ledgerbox.state(deal.id()), "completed", "{said:?}");
+        assert_eq!(found(&audit(&exported(&ledgerbox).await)), []);
+    }
 }
 
 #[tokio::test]

@@ -37,6 +37,7 @@ mod hashes;
 mod heads_forged;
 mod hidden;
 mod hostile;
+mod incomplete;
 mod late_lapses;
 mod levels;
 mod limits;
