@@ -51,6 +51,7 @@ use x811_protocol::stream::Subject;
 
 use crate::clock::{Clock, SystemClock};
 use crate::entropy::{Entropy, SystemEntropy};
+use crate::outgoing::client_to;
 use answer::History;
 use exchange::Reply;
 use known_keys::KnownKeys;
@@ -105,7 +106,7 @@ impl LedgerClient {
         if !base.path().ends_with('/') {
             base.set_path(&format!("{}/", base.path()));
         }
-        let http = reqwest::Client::builder()
+        let http = client_to(base.as_str())
             .connect_timeout(Duration::from_secs(5))
             .redirect(reqwest::redirect::Policy::none())
             .build()

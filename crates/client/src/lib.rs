@@ -31,6 +31,7 @@ pub mod http;
 pub mod identity;
 pub mod negotiation;
 pub mod negotiator;
+pub mod outgoing;
 #[cfg(feature = "pay")]
 pub mod pay;
 pub mod policy;

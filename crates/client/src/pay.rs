@@ -30,11 +30,13 @@ use alloy::transports::http::Http;
 use alloy::transports::{RpcError, TransportErrorKind};
 use serde::{Deserialize, Serialize};
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
+use x811_protocol::loopback::is_loopback_host;
 use x811_protocol::money::MicroUsdc;
 
 use authorization::transferWithAuthorizationCall;
 
 use crate::clock::Clock;
+use crate::outgoing::client_to;
 use crate::wallet::WalletKey;
 
 sol! {
@@ -120,7 +122,7 @@ impl PayClient {
             return Err(PayError::NotUsdc { token });
         }
         let url: reqwest::Url = rpc_url.parse().map_err(|_| PayError::Endpoint)?;
-        let http = reqwest::Client::builder()
+        let http = client_to(rpc_url)
             .connect_timeout(Duration::from_secs(5))
             .timeout(CALL_LIMIT)
             .build()
@@ -130,7 +132,7 @@ impl PayClient {
             })?;
         // The path of an endpoint often holds its key: only the host is ever shown.
         let endpoint = url.host_str().unwrap_or("the endpoint").to_owned();
-        let is_local = matches!(endpoint.as_str(), "127.0.0.1" | "localhost" | "[::1]");
+        let is_local = is_loopback_host(&endpoint);
         let rpc = RpcClient::new(Http::with_client(http, url), is_local);
         let client = PayClient {
             provider: RootProvider::new(rpc),

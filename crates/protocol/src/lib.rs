@@ -46,6 +46,7 @@ pub mod json;
 pub mod jws;
 pub mod kernel;
 pub mod key;
+pub mod loopback;
 pub mod money;
 pub mod narration;
 pub mod observation;

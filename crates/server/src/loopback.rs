@@ -11,7 +11,8 @@ use axum::http::header::HOST;
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use x811_protocol::loopback::is_loopback_host;
 
 /// What proxies add to a request that they pass on.
 const PASSED_ON: [&str; 6] = [
@@ -44,23 +45,13 @@ pub(crate) fn is_addressed_locally(headers: &HeaderMap, uri: &Uri) -> bool {
         return false;
     };
     let target = uri.authority().map(Authority::host);
-    host.to_str().is_ok_and(names_this_machine) && target.is_none_or(is_loopback_name)
+    host.to_str().is_ok_and(names_this_machine) && target.is_none_or(is_loopback_host)
 }
 
 fn names_this_machine(host: &str) -> bool {
     // Userinfo has no place in a Host header, and would hide what follows it.
     let authority = host.parse::<Authority>();
-    !host.contains('@') && authority.is_ok_and(|authority| is_loopback_name(authority.host()))
-}
-
-fn is_loopback_name(name: &str) -> bool {
-    if name.eq_ignore_ascii_case("localhost") {
-        return true;
-    }
-    let address = name.trim_start_matches('[').trim_end_matches(']');
-    address
-        .parse::<IpAddr>()
-        .is_ok_and(|address| address.is_loopback())
+    !host.contains('@') && authority.is_ok_and(|authority| is_loopback_host(authority.host()))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use futures_util::stream::{self, StreamExt as _};
 use reqwest::Url;
 use serde_json::json;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
+use x811_protocol::loopback::is_loopback_host;
 
 use crate::source::{
     CallAnswer, ChainSource, HeadTag, Header, ReceiptAnswer, SourceError, TokenTransaction,
@@ -361,10 +362,7 @@ fn http_client(url: &Url, limits: RpcLimits) -> Result<reqwest::Client, reqwest:
         .connect_timeout(Duration::from_millis(limits.connect_timeout_ms))
         .timeout(Duration::from_millis(limits.total_timeout_ms))
         .redirect(reqwest::redirect::Policy::none());
-    if url
-        .host_str()
-        .is_some_and(|host| matches!(host, "localhost" | "127.0.0.1" | "[::1]"))
-    {
+    if url.host_str().is_some_and(is_loopback_host) {
         client = client.no_proxy();
     }
     client.build()

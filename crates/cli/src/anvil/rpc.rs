@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use x811_client::outgoing::client_to;
 
 use super::AnvilError;
 use crate::failure::other_scheme;
@@ -19,7 +20,7 @@ pub(crate) struct Anvil {
 impl Anvil {
     /// Connects, and makes sure that it is Anvil.
     pub(crate) async fn connect(rpc_url: &str) -> Result<Anvil, AnvilError> {
-        let http = reqwest::Client::builder().timeout(CALL_LIMIT).build();
+        let http = client_to(rpc_url).timeout(CALL_LIMIT).build();
         let http = http.map_err(|error| unreachable(rpc_url, &error))?;
         let anvil = Anvil {
             http,

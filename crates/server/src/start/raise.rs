@@ -17,7 +17,7 @@ use crate::passing::Passing;
 use crate::presence::Presence;
 use crate::role::Role;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, watch};
 use x811_ledger::clock::Clock;
 use x811_ledger::entropy::Entropy;
@@ -73,6 +73,7 @@ pub(super) async fn raise<C: Clock, E: Entropy>(
     let signed_reads = signed_reads(config, at.local_addr, ledger.now());
     let (eyes, exchanged) = mpsc::channel(1);
     let exchange = Exchange {
+        endpoints: Arc::new(Mutex::new(config.network.endpoints.clone())),
         network: config.network.clone(),
         contracts: ground.contracts.clone(),
         eyes,

@@ -3,14 +3,14 @@
 //!
 //! Nothing else is: what a decision depends on stands in the log, and is read when the ledger starts.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 use x811_watcher::rpc::EndpointError;
 
 use super::lookout::Eyes;
 use super::{Running, StartError, check_endpoints, sources_of};
-use crate::config::{NetworkConfig, ServerConfig};
+use crate::config::{EndpointConfig, NetworkConfig, ServerConfig};
 use crate::contract_wallets::AskedContracts;
 use crate::entropy::{NoEntropy, SystemEntropy};
 
@@ -18,6 +18,8 @@ use crate::entropy::{NoEntropy, SystemEntropy};
 #[derive(Debug, Clone)]
 pub(super) struct Exchange {
     pub(super) network: NetworkConfig,
+    /// The endpoints that the network is watched through now.
+    pub(super) endpoints: Arc<Mutex<Vec<EndpointConfig>>>,
     pub(super) contracts: Arc<AskedContracts>,
     pub(super) eyes: mpsc::Sender<Eyes>,
 }
@@ -31,6 +33,13 @@ pub enum ReloadError {
          ledger runs: restart it for the rest"
     )]
     NotEndpointsAlone,
+    /// Another layer of the settings wins over the one that was changed.
+    #[error(
+        "the RPC endpoints are those that the ledger has: a setting in the environment (X811_RPC_URL, \
+         X811_RPC_URL_FILE, X811_SECOND_RPC_URL) or an option wins over the file of --config. Change it where it is set; \
+         an environment or an option takes a restart"
+    )]
+    SameEndpoints,
     /// It watches nothing.
     #[error("this process stands by and watches no network: restart it with the new settings")]
     StandsBy,
@@ -74,6 +83,14 @@ impl Running {
         if same != exchange.network {
             return Err(ReloadError::NotEndpointsAlone);
         }
+        if *exchange
+            .endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            == network.endpoints
+        {
+            return Err(ReloadError::SameEndpoints);
+        }
         let quorum = exchange.network.quorum();
         if network.endpoints.len() < quorum {
             return Err(ReloadError::TooFew { quorum });
@@ -85,6 +102,12 @@ impl Running {
         exchange.contracts.exchange(&[network])?;
         let sent = exchange.eyes.send(eyes).await;
         sent.map_err(|_| ReloadError::Ending)?;
+        let mut current = exchange
+            .endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        current.clone_from(&network.endpoints);
+        drop(current);
         let labels: Vec<&str> = network.endpoints.iter().map(|it| &*it.label).collect();
         tracing::info!(network = network.name, endpoints = ?labels, "RPC endpoints were exchanged");
         Ok(())

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use x811_tests::anvil::{Anvil, BASE_CHAIN_ID, BASE_USDC};
-use x811_tests::binary::{Finished, Server};
+use x811_tests::binary::{Finished, Server, x811};
 use x811_tests::proxy::{Act, Proxy};
 
 /// How often `/ready` is looked at, and the pause between two looks.
@@ -106,6 +106,12 @@ async fn lc_5_a_dead_endpoint_is_named_and_exchanged_by_reload() {
     fs::write(&file, "[network\n").unwrap();
     hang_up(&server);
     until_refused(&place, 2).await;
+    // Nor does what the ledger has already: somebody changed another layer than the one that wins.
+    configured(&place, one.url(), two.url());
+    hang_up(&server);
+    until_refused(&place, 3).await;
+    let log = fs::read_to_string(place.path("log")).unwrap();
+    assert!(log.contains("wins over the file of --config"), "{log}");
     assert_eq!(other.traffic().calls(), 0, "it was not asked");
     assert_eq!(ready(&server).await["networks"][0]["agreed"], false);
 
@@ -120,6 +126,33 @@ async fn lc_5_a_dead_endpoint_is_named_and_exchanged_by_reload() {
     server.stop();
     let report = place.over(&["audit"], &["ledger"]).unverified().json();
     assert_eq!(report["verdict"], "clean", "{report}");
+}
+
+/// This machine is never asked through a proxy, whatever the environment says; others are.
+#[tokio::test]
+async fn a_proxy_in_the_environment_is_obeyed_and_not_for_this_machine() {
+    let place = Place::new();
+    let server = place.serve();
+    let through_a_proxy = |url: &str| {
+        let proxy = "http://127.0.0.1:9";
+        let mut command = Command::new(x811());
+        for name in [
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "http_proxy",
+            "https_proxy",
+            "ALL_PROXY",
+        ] {
+            command.env(name, proxy);
+        }
+        command.env_remove("NO_PROXY").env_remove("no_proxy");
+        let asked = command.args(["--ledger", url, "status"]).output().unwrap();
+        Finished::from(asked)
+    };
+    assert_eq!(through_a_proxy(server.url()).code, Some(0));
+    let elsewhere = through_a_proxy("http://ledger.invalid");
+    assert_eq!(elsewhere.code, Some(3), "{elsewhere:?}");
+    server.stop();
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
+use x811_client::outgoing::client_to;
 
 use super::weather::Fault;
 use crate::anvil::AnvilError;
@@ -41,8 +42,10 @@ impl Endpoint {
         let listener = TcpListener::bind(("127.0.0.1", port)).await;
         let listener = listener.map_err(unusable)?;
         let address = listener.local_addr().map_err(unusable)?;
+        let http = client_to(upstream).build();
+        let http = http.map_err(|error| AnvilError::Nonsense(error.to_string()))?;
         let shared = Arc::new(Shared {
-            http: reqwest::Client::new(),
+            http,
             upstream: upstream.to_owned(),
             fault: Mutex::new(Fault::None),
         });
