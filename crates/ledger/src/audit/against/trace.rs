@@ -20,7 +20,7 @@ use x811_protocol::trace::{Act, Claims, Node, SKEW_S, check, verify};
 use super::paper::{Opened, Paper};
 use super::{AgainstError, unreadable};
 use records::{DueNodes, TraceRecords};
-use report::Outcome;
+use report::TraceFindings;
 pub use report::{TraceComparison, TraceDifference, TraceGap};
 
 /// Claims that no record has.
@@ -65,7 +65,7 @@ pub fn compare_trace(
         claims: &claims,
         due: records.due(),
         is_whole: paper.is_whole(),
-        outcome: Outcome::default(),
+        findings: TraceFindings::default(),
         reaches_serving: latest.as_ms() / 1_000 >= first.iat,
         served: TimestampMs::new(first.iat.saturating_mul(1_000)),
         size: paper.size(),
@@ -73,21 +73,21 @@ pub fn compare_trace(
     };
     against.compare();
     against.signer(by, &paper);
-    let outcome = against.outcome;
+    let findings = against.findings;
     let last = claims.iter().filter_map(position).max().unwrap_or_default();
     let file_signed_by = paper.signer(last.min(paper.size().saturating_sub(1)), &paper);
     let fault = verified.err().map(|fault| fault.to_string());
-    let differs = fault.is_some() || !outcome.differences.is_empty();
+    let differs = fault.is_some() || !findings.differences.is_empty();
     Ok(TraceComparison {
         trace: trace_name.to_owned(),
         file: name.to_owned(),
         kind: paper.kind,
         nodes: claims.len() as u64,
-        compared: outcome.compared,
+        compared: findings.compared,
         fault,
-        differences: outcome.differences,
-        differences_left_out: outcome.left_out,
-        not_checked: outcome.not_checked,
+        differences: findings.differences,
+        differences_left_out: findings.left_out,
+        not_checked: findings.not_checked,
         trace_signed_by: by.to_string(),
         is_evidence: differs && file_signed_by.is_some() && paper.is_receipt_key(by.key),
         file_signed_by,
@@ -99,7 +99,7 @@ struct AgainstDue<'a> {
     claims: &'a [Claims],
     due: DueNodes,
     is_whole: bool,
-    outcome: Outcome,
+    findings: TraceFindings,
     /// True if the file has a record of when the trace was served, or later.
     reaches_serving: bool,
     served: TimestampMs,
@@ -132,7 +132,7 @@ impl AgainstDue<'_> {
                 self.missing(node, reached.is_some_and(|reached| place < reached));
             }
         }
-        self.outcome.gap(TraceGap::Served);
+        self.findings.gap(TraceGap::Served);
     }
 
     /// The due node of each node of the trace: of its id, or else in its place.
@@ -149,7 +149,7 @@ impl AgainstDue<'_> {
 
     /// Compares a node member by member.
     fn node(&mut self, place: usize, node: &Node) {
-        self.outcome.compared += 1;
+        self.findings.compared += 1;
         let claims = &self.claims[place];
         let due = Claims::of(node, &self.wid, self.served, claims.iss);
         let area = format!("ect_ext.{}", node.act.area());
@@ -165,9 +165,9 @@ impl AgainstDue<'_> {
                 .and_then(|rest| rest.strip_prefix('.'));
             let is_of_body = name.is_some_and(|name| is_of_body(node.act, name));
             if is_of_body && self.due.lacks_body(node) {
-                self.outcome.gap(TraceGap::TextsHere);
+                self.findings.gap(TraceGap::TextsHere);
             } else if is_of_body && found.is_none() && !self.reaches_serving {
-                self.outcome.gap(TraceGap::TextsThere);
+                self.findings.gap(TraceGap::TextsThere);
             } else {
                 self.member(place, node, member, found, due);
             }
@@ -189,7 +189,7 @@ impl AgainstDue<'_> {
             shown(found),
             shown(due)
         );
-        self.outcome.differ(TraceDifference {
+        self.findings.differ(TraceDifference {
             node: Some(place as u64),
             position: position_of(node),
             member: member.to_owned(),
@@ -204,9 +204,9 @@ impl AgainstDue<'_> {
         let claims = &self.claims[place];
         let round = text(claims, "proposal_id").and_then(|id| id.parse::<RoundId>().ok());
         if position(claims).is_some_and(|position| position >= self.size) {
-            self.outcome.gap(TraceGap::Beyond);
-        } else if !self.is_whole && (self.outcome.compared == 0 || self.is_elsewhere(round)) {
-            self.outcome.gap(TraceGap::Elsewhere);
+            self.findings.gap(TraceGap::Beyond);
+        } else if !self.is_whole && (self.findings.compared == 0 || self.is_elsewhere(round)) {
+            self.findings.gap(TraceGap::Elsewhere);
         } else {
             let sentence = format!(
                 "node {place}, {}: the log has no such node",
@@ -237,9 +237,9 @@ impl AgainstDue<'_> {
             return;
         }
         if is_of_retry && !is_passed {
-            self.outcome.gap(TraceGap::Retries);
+            self.findings.gap(TraceGap::Retries);
         } else if !is_passed && recorded.saturating_add_ms(SKEW_S * 1_000) >= self.served {
-            self.outcome.gap(TraceGap::JustBefore);
+            self.findings.gap(TraceGap::JustBefore);
         } else {
             let sentence = format!("the trace leaves out {}, which the log has", node.act);
             self.whole(None, position_of(node), sentence);
@@ -247,7 +247,7 @@ impl AgainstDue<'_> {
     }
 
     fn whole(&mut self, place: Option<usize>, position: Option<u64>, sentence: String) {
-        self.outcome.differ(TraceDifference {
+        self.findings.differ(TraceDifference {
             node: place.map(|place| place as u64),
             position,
             member: String::new(),
@@ -266,7 +266,7 @@ impl AgainstDue<'_> {
             let sentence = format!("the trace is signed by {by}, which was never a receipt key");
             self.whole(Some(0), None, sentence);
         } else {
-            self.outcome.gap(TraceGap::Signer);
+            self.findings.gap(TraceGap::Signer);
         }
     }
 }

@@ -101,14 +101,14 @@ pub struct TraceDifference {
 
 /// Differences and gaps so far.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct TraceFindings {
     pub(super) compared: u64,
     pub(super) differences: Vec<TraceDifference>,
     pub(super) left_out: u64,
     pub(super) not_checked: BTreeMap<TraceGap, u64>,
 }
 
-impl Outcome {
+impl TraceFindings {
     pub(super) fn gap(&mut self, gap: TraceGap) {
         *self.not_checked.entry(gap).or_default() += 1;
     }
