@@ -21,7 +21,8 @@ pub(crate) fn read(file: &Path, most_bytes: usize) -> io::Result<Vec<u8>> {
 /// The text of `file`, or of standard input for `-`.
 ///
 /// # Errors
-/// Also where it has more than `most_bytes`, or is not UTF-8.
+/// Also where it has more than `most_bytes`, is not UTF-8, or begins with a byte-order mark, which no JSON, TOML or
+/// address may.
 pub(crate) fn text(file: &Path, most_bytes: usize) -> io::Result<String> {
     text_of(read(file, most_bytes)?.as_slice(), most_bytes)
 }
@@ -37,7 +38,12 @@ pub(crate) fn text_of(input: impl Read, most_bytes: usize) -> io::Result<String>
         let why = format!("it has more than {most_bytes} bytes, the most that is read");
         return Err(io::Error::other(why));
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))
+    let text = String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))?;
+    if text.starts_with('\u{feff}') {
+        let why = "it begins with a byte-order mark (U+FEFF): save it as UTF-8 without one";
+        return Err(io::Error::other(why));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -62,5 +68,8 @@ mod tests {
         }
         std::fs::write(&path, b"\xff").unwrap();
         assert!(text(&path, most).unwrap_err().to_string().contains("UTF-8"));
+        std::fs::write(&path, "\u{feff}{}").unwrap();
+        let refusal = text(&path, most).unwrap_err().to_string();
+        assert!(refusal.contains("byte-order mark"), "{refusal}");
     }
 }

@@ -82,14 +82,14 @@ pub(super) struct Inbox {
     /// How many at most, up to 50
     #[schemars(range(min = 1, max = 50))]
     limit: Option<u16>,
-    /// How many seconds to wait for the first one, up to 60
+    /// How many seconds to wait for the first one, up to 50
     #[serde(default)]
-    #[schemars(range(max = 60))]
+    #[schemars(range(max = 50))]
     wait_s: u64,
 }
 
-/// The longest wait of one call, in seconds: a client gives up not much later.
-const MAX_WAIT_S: u64 = 60;
+/// The longest wait of one call, in seconds: many clients give up after 60.
+const MAX_WAIT_S: u64 = 50;
 
 impl Tool for Inbox {
     const NAME: &'static str = "inbox";
