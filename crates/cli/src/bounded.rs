@@ -21,8 +21,8 @@ pub(crate) fn read(file: &Path, most_bytes: usize) -> io::Result<Vec<u8>> {
 /// The text of `file`, or of standard input for `-`.
 ///
 /// # Errors
-/// Also where it has more than `most_bytes`, is not UTF-8, or begins with a byte-order mark, which no JSON, TOML or
-/// address may.
+/// Also if it has more than `most_bytes`, is not UTF-8, or begins with a byte-order mark, which is invalid in JSON and
+/// TOML.
 pub(crate) fn text(file: &Path, most_bytes: usize) -> io::Result<String> {
     text_of(read(file, most_bytes)?.as_slice(), most_bytes)
 }

@@ -1,9 +1,9 @@
-//! Requests that leave this process, and proxies: `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` are obeyed, but this machine
-//! itself is never asked through a proxy.
+//! HTTP clients and proxies. `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` apply to every URL but those of loopback
+//! addresses, which are never sent through a proxy.
 
 use x811_protocol::loopback::is_loopback_host;
 
-/// What an HTTP client for that URL is built from.
+/// Builder of an HTTP client for the URL.
 pub fn client_to(url: &str) -> reqwest::ClientBuilder {
     let builder = reqwest::Client::builder();
     let url = reqwest::Url::parse(url).ok();

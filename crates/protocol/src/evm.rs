@@ -213,7 +213,7 @@ impl ChainId {
         self.0
     }
 
-    /// Whether it is Base or Base Sepolia, whose nodes name `safe` and `finalized` heads.
+    /// True for Base and Base Sepolia, whose nodes name `safe` and `finalized` heads.
     pub const fn is_base(self) -> bool {
         matches!(self.0, 8_453 | 84_532)
     }

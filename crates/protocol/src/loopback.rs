@@ -1,8 +1,8 @@
-//! Names of this machine itself.
+//! Loopback names and addresses.
 
 use std::net::IpAddr;
 
-/// Whether a host, as a URL or a Host header has it, is this machine: `localhost`, or an address that loops back.
+/// True if the host of a URL or Host header is `localhost` or a loopback address.
 pub fn is_loopback_host(host: &str) -> bool {
     if host.eq_ignore_ascii_case("localhost") {
         return true;

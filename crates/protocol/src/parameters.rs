@@ -168,7 +168,7 @@ pub enum UnfitNetwork {
         /// The network's name.
         name: String,
     },
-    /// The depth is a guess at what the nodes of Base say.
+    /// Nodes of Base name final heads, so depth would only be a guess.
     #[error(
         "blocks of {name} are final by depth, and nodes of Base name `finalized` heads: write final_by = \
          \"tag\""
@@ -233,8 +233,8 @@ pub struct Network {
     pub endpoint_quorum: Option<u64>,
     /// Totals above this wait for level *safe*.
     pub safe_above: Option<MicroUsdc>,
-    /// What makes a block *safe* and *final*. Absent in earlier logs, which inferred it: named heads, or depth
-    /// while no endpoint named one, which may have been a refusal that passes.
+    /// Condition for *safe* and *final* blocks. Absent in earlier logs: there named heads counted, or depth while no
+    /// endpoint named a head, which a temporary refusal could bring about.
     pub final_by: Option<FinalBy>,
     /// A head younger than this is fresh.
     pub fresh_ms: u64,
@@ -244,14 +244,14 @@ pub struct Network {
     pub late_ms: u64,
 }
 
-/// What makes a block *safe* and *final* (ledger-contract.md section 5, "Depth").
+/// Condition for *safe* and *final* blocks (ledger-contract.md section 5, "Depth").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum FinalBy {
-    /// The `safe` and `finalized` heads that endpoints name. Where they name none, nothing is *safe* or *final*.
+    /// `safe` and `finalized` heads that endpoints name. Without them no block is *safe* or *final*.
     Tag,
-    /// [`STAND_IN_BLOCKS`] above level *confirmed*, whatever heads are named: for a chain whose nodes name none.
+    /// Depth of [`STAND_IN_BLOCKS`] above level *confirmed*. Named heads do not count.
     ///
     /// [`STAND_IN_BLOCKS`]: crate::settlement::level::STAND_IN_BLOCKS
     Depth,

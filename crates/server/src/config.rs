@@ -178,7 +178,7 @@ pub struct NetworkConfig {
     pub endpoint_quorum: Option<u64>,
     /// Totals above this wait for level *safe*.
     pub safe_above: Option<MicroUsdc>,
-    /// What makes a block *safe* and *final*.
+    /// Condition for *safe* and *final* blocks.
     pub final_by: FinalBy,
     /// The JSON-RPC endpoints, 1 to 4. Where there are more than one, two must agree on whatever is
     /// concluded.
@@ -600,7 +600,7 @@ pub enum ConfigError {
          endpoint, or give 1"
     )]
     Quorum,
-    /// Base's nodes name their `safe` and `finalized` heads.
+    /// Depth on Base, whose nodes name `safe` and `finalized` heads.
     #[error(
         "final_by = \"depth\" is for chains whose nodes name no `finalized` head, and those of Base name one: \
          write \"tag\", or leave it out"

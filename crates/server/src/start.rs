@@ -309,8 +309,8 @@ fn sources_of(network: &NetworkConfig) -> Result<Vec<RpcSource>, EndpointError> 
 
 /// Stops the start when every endpoint is *proven* not to fit; one that does not counts as silent.
 /// Where fewer answer than must agree the ledger only starts blind (ledger-contract.md section 5): then
-/// it is returned why each of the others does not. It stops the start, too, when totals wait for `safe` heads
-/// that too many endpoints refuse to name; one that answers without a head may have just begun.
+/// it is returned why each of the others does not. It also stops the start if totals wait for `safe` heads and too many
+/// endpoints refuse to name one. Null is no refusal, because nodes answer so after a start.
 async fn check_endpoints(
     sources: &[RpcSource],
     network: &NetworkConfig,
@@ -415,7 +415,7 @@ pub enum StartError {
     /// The RPC endpoint serves another chain or token.
     #[error(transparent)]
     Misfit(Misfit),
-    /// Totals would wait for a head that is never named.
+    /// Totals above the limit would wait for a `safe` head for ever.
     #[error(
         "safe_above_usdc makes totals wait for a `safe` head, and too few RPC endpoints name one (these refuse: \
          {0}): use endpoints that do, leave safe_above_usdc out, or on a chain of your own write final_by = \

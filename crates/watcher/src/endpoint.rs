@@ -105,7 +105,7 @@ pub(crate) struct Tracked<S> {
     /// The head it named in the last round it took part in; none after a failure.
     pub(crate) head: Option<Header>,
     pub(crate) levels: Levels,
-    /// It did not give the transfers of a block, as often as it was asked, and has given none since.
+    /// True after a block whose transfers it did not return, until it returns those of another block.
     pub(crate) gives_no_lists: bool,
     /// It passed everything once.
     is_proven: bool,
@@ -117,7 +117,7 @@ pub(crate) struct Tracked<S> {
     failure: Option<EndpointFailure>,
 }
 
-/// The `safe` and `finalized` heads that the endpoint named last.
+/// Last `safe` and `finalized` heads that the endpoint named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Levels {
     pub(crate) safe_number: Option<u64>,
@@ -201,8 +201,8 @@ impl<S: ChainSource> Tracked<S> {
         self.source.head(tag).await
     }
 
-    /// Asks for the head of a level, and notes whether it is named. That it is not may pass (a rate limit, a
-    /// node that has just begun), and is no failure: whether the endpoint answers shows where it is asked for its head.
+    /// Requests the head of a level and records whether the endpoint names one. A missing head is no failure of the
+    /// endpoint: it can be temporary (a rate limit, a node that has just started).
     pub(crate) async fn named_head(&mut self, tag: HeadTag) -> Option<Header> {
         let named = self.head_at(tag).await.unwrap_or_else(|error| {
             tracing::debug!(endpoint = self.health.label, ?tag, %error, "no such head");
@@ -236,7 +236,7 @@ impl<S: ChainSource> Tracked<S> {
         self.source.transfers_in(block, self.token).await
     }
 
-    /// The transfers of a block are not known through it.
+    /// Records that the endpoint did not return the transfers of a block.
     pub(crate) fn list_failed(&mut self, number: u64, error: &SourceError) {
         let endpoint = &self.health.label;
         tracing::warn!(

@@ -70,7 +70,7 @@ pub struct EndpointHealth {
     pub failures: u64,
     /// Times what it said of a transaction contradicted another endpoint.
     pub disagreements: u64,
-    /// Heads, of `safe` and `finalized`, that it did not name when it was last asked.
+    /// Which of `safe` and `finalized` it did not name on the last request.
     pub unnamed: BTreeSet<HeadTag>,
 }
 

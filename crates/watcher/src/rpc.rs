@@ -311,7 +311,7 @@ impl ChainSource for RpcSource {
     }
 }
 
-/// What a JSON-RPC error means for whoever asked.
+/// Error for a JSON-RPC error object.
 fn refused(method: &'static str, code: i64, message: &str) -> SourceError {
     let kind = Refusal::of(code, message);
     let message = quoted(message);

@@ -98,7 +98,7 @@ pub enum HeadTag {
 }
 
 impl HeadTag {
-    /// Its name in JSON-RPC.
+    /// Block tag in JSON-RPC.
     pub const fn as_str(self) -> &'static str {
         match self {
             HeadTag::Latest => "latest",
@@ -192,7 +192,7 @@ pub enum SourceError {
         /// What happened, in words.
         detail: String,
     },
-    /// It has more to do than it will: HTTP status 429 or 503, or a rate limit in a JSON-RPC error or a page.
+    /// Overload or rate limit: HTTP status 429 or 503, or a rate limit in a JSON-RPC error or a page.
     #[error(
         "the RPC endpoint turned {method} away ({said}) and is left alone for a while; if that goes on, get a higher \
          rate from your RPC provider"
@@ -200,9 +200,9 @@ pub enum SourceError {
     Busy {
         /// The JSON-RPC method.
         method: &'static str,
-        /// The HTTP status, or the endpoint's own words, escaped and shortened.
+        /// HTTP status, or message of the endpoint, escaped and shortened.
         said: String,
-        /// Whether it is up, and only asked too often.
+        /// True for a rate limit, false for an overloaded or stopping endpoint.
         is_rate_limit: bool,
         /// How long it asks to be left alone, where it says.
         retry_after_ms: Option<u64>,
@@ -220,12 +220,12 @@ pub enum SourceError {
         /// The endpoint's own words, escaped and shortened.
         message: String,
     },
-    /// What was asked for is not there yet: the node is still indexing it.
+    /// The node is still indexing the requested data.
     #[error("the RPC endpoint does not answer {method} yet ({message}); it is asked again")]
     NotYet {
         /// The JSON-RPC method.
         method: &'static str,
-        /// The endpoint's own words, escaped and shortened.
+        /// Message of the endpoint, escaped and shortened.
         message: String,
     },
     /// An answer that is not what the method promises.

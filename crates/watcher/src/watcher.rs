@@ -87,7 +87,7 @@ pub struct WatchedNetwork {
     /// Blocks at which a transfer counts as confirmed: so many headers are held from the start, and
     /// there a payment may be confirmed.
     pub confirmed_depth: u64,
-    /// What makes a block *safe* and *final*. Where it is depth alone, named heads are not asked for.
+    /// Condition for *safe* and *final* blocks. With depth, named heads are not requested.
     pub final_by: FinalBy,
     /// Pause between two requests for the head while a block is due.
     pub poll_ms: u64,
@@ -160,7 +160,7 @@ struct Fetched {
     transfers: BTreeMap<BlockHash, (EndpointId, Vec<TokenTransaction>)>,
     /// Blocks whose transfers are not known.
     holes: BTreeSet<BlockHash>,
-    /// How often the list of a block was refused, by endpoint.
+    /// Number of failed requests for the transfers of a block, by endpoint.
     refusals: BTreeMap<(EndpointId, BlockHash), u32>,
 }
 
@@ -178,7 +178,7 @@ enum Advance {
     Agreed,
     /// Some endpoint answers, but too few agree.
     Parted,
-    /// The agreed head is not held yet: the transfers of a block below it are refused, and asked for again.
+    /// The agreed head is not held yet: the transfers of a block below it were not returned, and are requested again.
     Unlisted,
     /// No endpoint leads anywhere.
     Unanswered,
@@ -460,7 +460,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
     }
 
     /// When an endpoint that failed may be asked again; soon, where all answer and do not agree.
-    /// Where a list is refused, after twice the pause before.
+    /// Doubles with each failed request for the transfers of a block.
     fn retry_in_ms(&self, advance: Advance) -> u64 {
         let refusals = self.fetched.refusals.values().max();
         if let (Advance::Unlisted, Some(tries)) = (advance, refusals) {

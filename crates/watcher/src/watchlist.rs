@@ -238,7 +238,7 @@ impl Watchlist {
             succeeded: true,
             transfers: transfers.to_vec(),
             authorizations: authorizations.iter().copied().collect(),
-            // A list can be cut short. Where nobody else is asked, the receipt is.
+            // Logs can be truncated. With a quorum of one the receipt confirms them.
             by: by.into_iter().filter(|_| self.quorum > 1).collect(),
         };
         self.set(tx, Whereabouts::Found(Box::new(found)));
@@ -345,7 +345,7 @@ impl Watchlist {
         self.lost.union(&self.unheard).copied().collect()
     }
 
-    /// What moved in a new block is not known: those that were found missing last are asked for again.
+    /// Requests the transactions that were last found missing again, after a block whose transfers are unknown.
     pub(crate) fn ask_newest_missing(&mut self) {
         for tx in self.again.newest() {
             self.set(tx, Whereabouts::Unasked);

@@ -7,7 +7,7 @@ use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 
 use super::summary::{ranges, usdc};
 
-/// Most remarks, and most late lapses, that a terminal or a page shows; JSON lists more.
+/// Largest number of remarks, and of late lapses, on a terminal or a page; JSON lists more.
 const SHOWN: usize = 20;
 
 /// Networks as they are in force at the end, by name and terms.
@@ -103,7 +103,7 @@ pub(super) fn remarks(report: &Report) -> Vec<String> {
     shortened(remarks.collect(), report.remarks_left_out)
 }
 
-/// Lapses that were recorded late, with how late each was.
+/// Late lapses with their lateness.
 pub(super) fn late_lapses(report: &Report) -> Vec<String> {
     let lapses = report.late_lapses.iter().map(late_lapse);
     shortened(lapses.collect(), report.late_lapses_left_out)
@@ -111,10 +111,10 @@ pub(super) fn late_lapses(report: &Report) -> Vec<String> {
 
 fn late_lapse(late: &LateLapse) -> String {
     let meanwhile = late.resumed_at.map_or_else(String::new, |position| {
-        format!(", and the ledger was down by its own word, position {position}")
+        format!(", and the ledger reports downtime at position {position}")
     });
     format!(
-        "position {}: {} of {} {} ended at {}, which was recorded {}.{:03} s later{meanwhile}",
+        "position {}: {} of {} {} ended at {}; its lapse was recorded {}.{:03} s later{meanwhile}",
         late.position,
         late.window,
         late.kind,
@@ -125,7 +125,7 @@ fn late_lapse(late: &LateLapse) -> String {
     )
 }
 
-/// The first of those lines, and how many follow them; `left_out` are not listed anywhere.
+/// The first lines and the number of the others; `left_out` is the number of those that no output lists.
 fn shortened(mut lines: Vec<String>, left_out: u64) -> Vec<String> {
     let more = lines.len().saturating_sub(SHOWN);
     lines.truncate(SHOWN);
@@ -225,8 +225,8 @@ mod tests {
         };
         report.late_lapses = vec![late(None), late(Some(6))];
         let line = "position 7: the window for an OFFER of interaction int-1 ended at \
-                    1970-01-01T00:00:01.000Z, which was recorded 79.004 s later";
-        let down = format!("{line}, and the ledger was down by its own word, position 6");
+                    1970-01-01T00:00:01.000Z; its lapse was recorded 79.004 s later";
+        let down = format!("{line}, and the ledger reports downtime at position 6");
         assert_eq!(late_lapses(&report), [line.to_owned(), down]);
     }
 

@@ -88,7 +88,7 @@ pub(super) struct Inbox {
     wait_s: u64,
 }
 
-/// The longest wait of one call, in seconds: many clients give up after 60.
+/// Longest wait of one call. Many clients time out after 60 s.
 const MAX_WAIT_S: u64 = 50;
 
 impl Tool for Inbox {

@@ -34,11 +34,11 @@ pub(super) enum Binding {
     Unchecked,
 }
 
-/// What makes a block safe and final.
+/// Condition for safe and final blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Finality {
-    /// The heads that the endpoints name.
+    /// Heads that the endpoints name.
     Tag,
     /// 600 blocks above the confirmed depth.
     Depth,

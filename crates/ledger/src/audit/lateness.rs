@@ -1,5 +1,5 @@
-//! Lapses that were recorded later than their windows ended. That a ledger was slow, or down, breaks no rule where
-//! nothing was decided meanwhile (`late_lapse`); who waited for the lapse wants to see how long.
+//! Lateness of lapses: the time between the deadline of a window and the record of its lapse. A late lapse breaks no
+//! rule if nothing was decided in between (`late_lapse`). It is listed for the party that waited for it.
 
 use serde::Serialize;
 use x811_protocol::stream::Subject;
@@ -7,10 +7,10 @@ use x811_protocol::time::TimestampMs;
 
 use super::auditor::Auditor;
 
-/// A lapse that comes so much after its deadline is listed; a ledger that is up takes less.
+/// Largest lateness of a lapse that is not listed. A running ledger records lapses sooner.
 const LATE_AFTER_MS: u64 = 1_000;
 
-/// Most that are listed.
+/// Largest number of late lapses that are listed.
 const MAX_LISTED: usize = 1_000;
 
 /// A lapse that was recorded more than a second after the deadline of its window.
@@ -18,17 +18,17 @@ const MAX_LISTED: usize = 1_000;
 pub struct LateLapse {
     /// Position of the lapse.
     pub position: u64,
-    /// What ended, for people, as in `the window for an OFFER`.
+    /// Name of the window for people, as in `the window for an OFFER`.
     pub window: &'static str,
-    /// The kind of the subject, as in `interaction`.
+    /// Kind of the subject, as in `interaction`.
     pub kind: &'static str,
-    /// Its id.
+    /// Id of the subject.
     pub id: String,
-    /// The deadline, with all that downtime and blindness added to it.
+    /// Deadline of the window, including downtime and blindness.
     pub deadline_at_ms: TimestampMs,
-    /// How much later the lapse was recorded.
+    /// Lateness of the record.
     pub late_by_ms: u64,
-    /// Position of the record that says that the ledger was down at the deadline; absent if it was not.
+    /// Position of the record by which the ledger reports that it was down at the deadline; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumed_at: Option<u64>,
 }
@@ -38,12 +38,12 @@ pub struct LateLapse {
 pub(super) struct LateLapses {
     pub(super) list: Vec<LateLapse>,
     pub(super) left_out: u64,
-    /// Time and position of the last record that says that the ledger was down.
+    /// Time and position of the last record by which the ledger reports a downtime.
     resumed: Option<(TimestampMs, u64)>,
 }
 
 impl LateLapses {
-    /// Takes a record by which the ledger says that it was down until then.
+    /// Takes a record by which the ledger reports a downtime that ended then.
     pub(super) const fn resumed(&mut self, position: u64, at: TimestampMs) {
         self.resumed = Some((at, position));
     }

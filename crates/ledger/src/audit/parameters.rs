@@ -61,7 +61,7 @@ pub struct NetworkReport {
     pub endpoint_quorum: Option<u64>,
     /// Totals above this wait for level *safe*; absent when none does. In micro-USDC as text.
     pub safe_above: Option<MicroUsdc>,
-    /// What makes a block *safe* and *final*; absent where the log does not say.
+    /// Condition for *safe* and *final* blocks; absent if the log does not have it.
     pub final_by: Option<FinalBy>,
 }
 

@@ -201,7 +201,7 @@ pub struct Report {
     /// Lapses that were recorded more than a second after the deadline of their window, in order of position.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub late_lapses: Vec<LateLapse>,
-    /// How many more late lapses there are.
+    /// Number of late lapses that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     pub late_lapses_left_out: u64,
     /// What the rules in force allowed and an auditor should know, in order of position.

@@ -23,7 +23,7 @@ impl Decided<'_> {
         };
         let parsed = ParsedEnvelope::from_body(body, envelope.signature);
         let signed = parsed.ok().and_then(|it| signed_terms(&it.payload).ok());
-        // Terms of another hash are refused, whatever they say.
+        // Terms with another hash are refused by the replay.
         let signed = signed.filter(|signed| signed.terms_hash == proposed.terms.terms_hash);
         if signed.is_some_and(|signed| signed != proposed.terms) {
             let sentence = format!(

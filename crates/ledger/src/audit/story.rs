@@ -106,7 +106,7 @@ pub(super) struct Telling {
 }
 
 impl Telling {
-    /// The same, where one endpoint may have said it alone.
+    /// The statement, contestable if one endpoint alone may have made it.
     fn of_one_endpoint(self, is_contestable: bool) -> Telling {
         let weight = match self.weight {
             Weight::Sure if is_contestable => Weight::Contestable,

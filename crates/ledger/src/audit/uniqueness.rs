@@ -19,8 +19,8 @@ const NONCE_WINDOW_MS: u64 = 15 * 60_000;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Used {
     envelopes: Numbered<UsedAt<EnvelopeId>>,
-    /// First halves of the digests of their bodies. With its body erased a message may say anything, but its
-    /// signature is of one digest.
+    /// First halves of the digests of their bodies. They tell messages apart whose bodies were erased, because a
+    /// signature covers one digest.
     digests: Numbered<UsedAt<Half>>,
     idempotency: Numbered<UsedAt<Digest>>,
     claims: Numbered<UsedAt<Claim>>,

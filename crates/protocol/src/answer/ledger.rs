@@ -63,7 +63,7 @@ pub struct NetworkInfo {
     pub confirmed_depth: u64,
     /// Endpoints that must agree before anything is concluded.
     pub endpoint_quorum: Option<u64>,
-    /// What makes a block *safe* and *final*.
+    /// Condition for *safe* and *final* blocks.
     pub final_by: Option<FinalBy>,
 }
 

@@ -162,7 +162,7 @@ impl<'a> View<'a> {
         stands_in(self.bill.network, self.sweep.depth_of(&mined.block))
     }
 
-    /// The finalized head, unless depth alone counts.
+    /// Finalized head; `None` if depth alone counts.
     pub(crate) fn finalized(&self) -> Option<Block> {
         self.sweep.finalized.filter(|_| self.counts_named_heads())
     }

@@ -70,7 +70,7 @@ impl<'a> Watched<'a> {
         let head = heads.find(|head| head.network == self.network)?;
         let over = self.over();
         let is_open = |tx_hash| over.is_none_or(|aftermath| aftermath.may_be_late(tx_hash));
-        // What was refuted as older may be moved above the fork by a reorganisation.
+        // A reorganisation can move a transaction that was refuted as older above the fork.
         let is_below = |declared: &Declared| match declared.standing {
             DeclaredStanding::Seen(block) | DeclaredStanding::Refuted(block) => {
                 block.number <= head.number

@@ -154,7 +154,7 @@ fn attention(bound: &BlindnessBound, world: &World, now: TimestampMs) -> Vec<Str
         .collect()
 }
 
-/// That endpoints do not name the head of a level, with what waits for it.
+/// Attention for endpoints that do not name a `safe` or `finalized` head, with its consequence.
 fn unnamed(watching: &NetworkHealth, tag: HeadTag) -> Option<String> {
     let without = watching
         .endpoints

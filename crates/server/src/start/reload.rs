@@ -18,7 +18,7 @@ use crate::entropy::{NoEntropy, SystemEntropy};
 #[derive(Debug, Clone)]
 pub(super) struct Exchange {
     pub(super) network: NetworkConfig,
-    /// The endpoints that the network is watched through now.
+    /// Endpoints in use.
     pub(super) endpoints: Arc<Mutex<Vec<EndpointConfig>>>,
     pub(super) contracts: Arc<AskedContracts>,
     pub(super) eyes: mpsc::Sender<Eyes>,
@@ -33,7 +33,7 @@ pub enum ReloadError {
          ledger runs: restart it for the rest"
     )]
     NotEndpointsAlone,
-    /// Another layer of the settings wins over the one that was changed.
+    /// The settings resolve to the endpoints in use.
     #[error(
         "the RPC endpoints are those that the ledger has: a setting in the environment (X811_RPC_URL, \
          X811_RPC_URL_FILE, X811_SECOND_RPC_URL) or an option wins over the file of --config. Change it where it is set; \

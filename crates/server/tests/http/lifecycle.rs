@@ -164,15 +164,13 @@ async fn keys_of_another_ledger_are_refused() {
     assert!(error.to_string().contains("belongs to"), "{error}");
 }
 
-/// A JSON-RPC endpoint of `chain_id` that has code at every address, whose `decimals()` is 18.
-async fn endpoint(chain_id: &'static str) -> String {
-    let answer = move |Json(call): Json<Value>| async move {
-        let result = match call["method"].as_str() {
-            Some("eth_chainId") => json!(chain_id),
-            Some("eth_getCode") => json!("0x6001"),
-            _ => json!(format!("0x{:064x}", 18)),
-        };
-        Json(json!({ "jsonrpc": "2.0", "id": call["id"], "result": result }))
+/// A JSON-RPC endpoint: `answers` gives the result or error of each call.
+async fn endpoint(answers: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static) -> String {
+    let answer = move |Json(call): Json<Value>| {
+        let mut answer = answers(&call);
+        answer["jsonrpc"] = json!("2.0");
+        answer["id"] = call["id"].clone();
+        async move { Json(answer) }
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -181,26 +179,14 @@ async fn endpoint(chain_id: &'static str) -> String {
     url
 }
 
-/// A JSON-RPC endpoint of a chain of one's own with USDC, that answers so to a request for its `safe` head.
-async fn endpoint_with_safe(answer: Value) -> String {
-    let answer = move |Json(call): Json<Value>| {
-        let said = match (call["method"].as_str(), call["params"][0].as_str()) {
-            (Some("eth_chainId"), _) => json!({ "result": "0x7a69" }),
-            (Some("eth_getCode"), _) => json!({ "result": "0x6001" }),
-            (Some("eth_call"), _) => json!({ "result": format!("0x{:064x}", 6) }),
-            (Some("eth_getBlockByNumber"), Some("safe")) => answer.clone(),
-            _ => json!({ "result": null }),
-        };
-        let mut said = said;
-        said["jsonrpc"] = json!("2.0");
-        said["id"] = call["id"].clone();
-        async move { Json(said) }
-    };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let router = axum::Router::new().route("/", post(answer));
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    url
+/// The answer of an endpoint of `chain_id` whose every contract has so many decimals.
+fn of_chain(call: &Value, chain_id: &str, decimals: u8) -> Value {
+    match call["method"].as_str() {
+        Some("eth_chainId") => json!({ "result": chain_id }),
+        Some("eth_getCode") => json!({ "result": "0x6001" }),
+        Some("eth_call") => json!({ "result": format!("0x{decimals:064x}") }),
+        _ => json!({ "result": null }),
+    }
 }
 
 /// Totals that wait for a head which every endpoint refuses to name would wait for ever. Null proves nothing, nor does
@@ -237,9 +223,14 @@ async fn lc_5_a_start_ends_where_totals_wait_for_a_safe_head_that_nobody_names()
         (json!({ "result": null }), FinalBy::Tag, true, false),
     ];
     for (answer, final_by, has_limit, is_refused) in table {
+        let safe = answer.clone();
+        let answers = move |call: &Value| match call["params"][0].as_str() {
+            Some("safe") => safe.clone(),
+            _ => of_chain(call, "0x7a69", 6),
+        };
         let dir = tempfile::tempdir().unwrap();
         let mut config = config(dir.path());
-        config.network.endpoints[0].rpc_url = RpcUrl::new(endpoint_with_safe(answer.clone()).await);
+        config.network.endpoints[0].rpc_url = RpcUrl::new(endpoint(answers).await);
         config.network.final_by = final_by;
         config.network.safe_above = has_limit.then_some(MicroUsdc::MAX);
         let started = run(config, Arc::new(ManualClock::at(BEGUN))).await;
@@ -258,7 +249,8 @@ async fn a_proven_misfit_stops_the_start_and_says_how_to_mend_it() {
     for (chain_id, why) in [("0x1", "serves chain 1"), ("0x7a69", "18 decimals")] {
         let dir = tempfile::tempdir().unwrap();
         let mut config = config(dir.path());
-        config.network.endpoints[0].rpc_url = RpcUrl::new(endpoint(chain_id).await);
+        config.network.endpoints[0].rpc_url =
+            RpcUrl::new(endpoint(move |call| of_chain(call, chain_id, 18)).await);
         let error = run(config, Arc::new(ManualClock::at(BEGUN)))
             .await
             .unwrap_err();

@@ -38,7 +38,7 @@ impl RpcSource {
                     return or_some(answers, transactions, error);
                 }
                 Err(_) if part.len() > 1 => {
-                    // It is too long, or there must be none.
+                    // The batch is too long, or the endpoint takes no batches.
                     let second = part.split_off(part.len() / 2);
                     left.push_front(second);
                     left.push_front(part);
@@ -55,7 +55,7 @@ impl RpcSource {
                     Err(error) if ends_the_asking(&error) => {
                         return or_some(answers, transactions, error);
                     }
-                    // Whoever makes up a hash must not make the endpoint look as if it failed.
+                    // An invented hash must not mark the endpoint as failing.
                     Err(error) if is_alone || is_about_it_alone(&error) => {
                         tracing::debug!(tx = %transaction, %error, "no receipt");
                         answers.insert(transaction, ReceiptAnswer::Unanswered);
@@ -85,7 +85,7 @@ impl RpcSource {
         }
     }
 
-    /// An error is that of the batch as a whole.
+    /// Requests one batch. An error concerns the whole batch.
     async fn receipt_batch(
         &self,
         transactions: &[TxHash],
@@ -121,7 +121,7 @@ impl RpcSource {
     }
 }
 
-/// The node refused this receipt, and answered the batch: in a smaller one it would refuse it as well.
+/// True if the node answered the batch and refused this receipt, so that a smaller batch would not help.
 fn is_about_it_alone(error: &SourceError) -> bool {
     matches!(
         error,

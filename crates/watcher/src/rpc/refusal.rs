@@ -1,26 +1,26 @@
-//! What a JSON-RPC error means. Providers agree neither on codes nor on words: one code stands for a rate limit with one of
-//! them and for an answer that is too long with another, and both come inside HTTP status 200.
+//! Classification of JSON-RPC errors. Providers agree neither on codes nor on messages: the same code is a rate limit at
+//! one provider and an oversized response at another, and both can have HTTP status 200.
 
-/// What kind of refusal an error is.
+/// Class of a JSON-RPC error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Too much was asked for in too short a time: asked for later, it is answered.
+    /// Rate limit: a later request can succeed.
     RateLimit,
-    /// The node does not have it yet.
+    /// The node is still indexing the data.
     NotYet,
-    /// The node does not know a block that was named by its hash.
+    /// The node does not have the block of that hash.
     UnknownBlock,
-    /// This request is not answered.
+    /// Refusal of this request.
     Request,
 }
 
-/// Codes that stand for a rate limit: EIP-1474's *limit exceeded*, and those of large providers.
+/// Codes of rate limits: *limit exceeded* of EIP-1474, and those of large providers.
 const RATE_LIMITS: [i64; 5] = [-32_005, -32_016, -32_029, -32_007, 429];
 
-/// JSON-RPC's own code for parameters that the method does not take.
+/// JSON-RPC code for invalid parameters.
 const INVALID_PARAMS: i64 = -32_602;
 
-/// Words, in small letters without anything between them, that say what the code does not.
+/// Parts of messages about rate limits, in lower case and without separators.
 const RATE_LIMIT_WORDS: [&str; 9] = [
     "ratelimit",
     "toomanyrequests",
@@ -32,7 +32,7 @@ const RATE_LIMIT_WORDS: [&str; 9] = [
     "throttl",
     "slowdown",
 ];
-/// Of these the answer would be too long, however slowly it is asked for.
+/// Parts of messages about the size of a request or response, which have codes of rate limits at some providers.
 const SIZE_WORDS: [&str; 6] = [
     "results",
     "logs",
@@ -60,13 +60,13 @@ impl Refusal {
     }
 }
 
-/// Whether a text that is no JSON-RPC at all speaks of a rate limit, as a provider's page does.
+/// True if a response that is not JSON-RPC, such as an HTML page, is about a rate limit.
 pub(super) fn is_rate_limit(text: &str) -> bool {
     let text = squeezed(text);
     RATE_LIMIT_WORDS.iter().any(|words| text.contains(words))
 }
 
-/// Small letters and digits alone.
+/// The letters and digits of a text, in lower case.
 fn squeezed(text: &str) -> String {
     let kept = text.chars().filter(char::is_ascii_alphanumeric);
     kept.map(|character| character.to_ascii_lowercase())

@@ -102,7 +102,7 @@ impl BoundedHttp {
     }
 }
 
-/// A batch that is refused as a whole is answered by one error.
+/// Turns the single error with which an endpoint refuses a whole batch into an error.
 fn whole(
     request: &RequestPacket,
     answer: ResponsePacket,
@@ -116,7 +116,7 @@ fn whole(
     }
 }
 
-/// What an answer is that is no JSON-RPC. Of a long one only the beginning is looked at.
+/// Error for a response that is not JSON-RPC. Only the beginning of a long one is examined.
 fn unreadable(body: &[u8], error: serde_json::Error) -> TransportError {
     let beginning = &body[..body.len().min(4_096)];
     if is_rate_limit(&String::from_utf8_lossy(beginning)) {

@@ -17,7 +17,7 @@ use x811_protocol::evm::BlockHash;
 const BLOCKS_IN_FLIGHT: usize = 8;
 /// Headers kept of a gap that cannot be filled: more than a fillable gap has.
 const MOST_WALKED: usize = 4 * MIN_CAPACITY_BLOCKS;
-/// How often the transfers of a block are asked for of an endpoint that does not give them.
+/// Number of requests for the transfers of a block to an endpoint that does not return them.
 const LIST_TRIES: u32 = 4;
 /// An endpoint whose head is older than another's by more than this lags.
 const LAG_S: u64 = 10;
@@ -99,7 +99,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
                     return true;
                 }
                 Ok(()) => return true,
-                // Its head and its receipts count all the same.
+                // The endpoint's head and receipts remain usable.
                 Err(EndpointFailure::Unlisted { number, error }) => {
                     let endpoint = &self.endpoints[leader].health.label;
                     tracing::debug!(endpoint, number, %error, "the transfers of a block are not given");
@@ -309,9 +309,9 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         Ok(blocks.unzip())
     }
 
-    /// A block whose list is too long to be read, or is not given, must not keep later blocks from being seen: the
-    /// index has a hole there, and receipts fill it. It is asked for [`LIST_TRIES`] times; once, while the endpoint
-    /// has given no list since such a block. An endpoint that wants fewer requests is left alone instead.
+    /// Transfers of a block, or a hole in the index if the endpoint does not return them, so that later blocks are
+    /// still processed; receipts fill the hole. The block is requested [`LIST_TRIES`] times, or once if the endpoint
+    /// has returned no transfers since an earlier hole. After a rate limit the endpoint is left alone instead.
     fn readable(
         &mut self,
         leader: EndpointId,

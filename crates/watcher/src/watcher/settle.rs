@@ -273,8 +273,8 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         asked.collect()
     }
 
-    /// Whether the word of the endpoint is missing of what was found. Where one is enough it is that of the
-    /// endpoint whose list has it, where this process knows.
+    /// True if the receipt of this endpoint is still needed for a transaction that was found. With a quorum of one it is
+    /// that of the endpoint whose logs have the transaction, if this process knows which.
     fn may_confirm(&self, endpoint: EndpointId, tx: &TxHash) -> bool {
         let found = self.watchlist.found(tx);
         let has_said = found.is_some_and(|found| found.by.contains(&endpoint));
@@ -331,7 +331,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
     ) -> Witness {
         let testimony = match answer {
             None | Some(ReceiptAnswer::Unanswered) => Testimony::Silent,
-            // Its own list has it, so that it only has no receipt yet. Two that have none are believed.
+            // The endpoint's own logs have the transaction, so the receipt is only not available yet.
             Some(ReceiptAnswer::NotFound)
                 if self.quorum() == 1 && self.has_listed(endpoint, tx) =>
             {
@@ -354,7 +354,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         }
     }
 
-    /// Whether the endpoint's list of a held block has the transaction, as far as is known.
+    /// True if the endpoint's logs of a held block have the transaction, or this process does not know whose logs do.
     fn has_listed(&self, endpoint: EndpointId, tx: TxHash) -> bool {
         let listed = self.index.get(&tx);
         listed.is_some_and(|entry| entry.by.is_none_or(|by| by == endpoint))
@@ -407,7 +407,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
                     self.watchlist.confirmed_by(tx, endpoint);
                     false
                 }
-                // A list was cut short, and the receipts have the whole.
+                // The logs were truncated; the receipts are complete.
                 Testimony::Held(_) if self.has_listed(endpoint, tx) => {
                     let network = &self.network.name;
                     tracing::warn!(network, %tx, "a list of transfers and a receipt differ");
@@ -490,7 +490,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         }
     }
 
-    /// A `safe` or `finalized` head. One of another branch is not believed.
+    /// A `safe` or `finalized` head; `None` if it is on another branch than the held one.
     async fn level(&mut self, endpoint: EndpointId, tag: HeadTag) -> Option<Block> {
         let named = self.endpoints[endpoint].named_head(tag).await?;
         let held = self.window.at(named.number);
@@ -498,7 +498,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             .then(|| named.block())
     }
 
-    /// Up to which height the ledger may take a payment for final.
+    /// Highest block that the ledger may take as final.
     fn final_number(&self, levels: &Levels, head_number: u64) -> Option<u64> {
         let named = levels.finalized.map(|head| head.number);
         let above = self.network.confirmed_depth.saturating_add(STAND_IN_BLOCKS);

@@ -16,7 +16,7 @@ use crate::source::Header;
 const AFTER_BLOCKS: u64 = 150;
 /// Asked for at one time, so that it costs the same whatever is missing.
 const MOST: usize = 10;
-/// Asked for after a block whose transfers are not known: two batches.
+/// Number of transactions requested after a block whose transfers are unknown: two batches.
 const MOST_AFTER_HOLE: usize = 98;
 
 /// Missing transactions, by the height of the head they were asked for at.
@@ -32,7 +32,7 @@ impl Again {
         self.0.remove(&(asked_at_number, tx));
     }
 
-    /// Those that were asked for last, as many as are asked for after a block whose transfers are not known.
+    /// The transactions that were requested last, at most [`MOST_AFTER_HOLE`].
     pub(super) fn newest(&self) -> Vec<TxHash> {
         let newest = self.0.iter().rev().take(MOST_AFTER_HOLE);
         newest.map(|(_, tx)| *tx).collect()

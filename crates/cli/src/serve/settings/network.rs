@@ -70,8 +70,8 @@ pub(in crate::serve) struct Network {
     /// Totals above this many USDC wait until their block is `safe`
     #[arg(long = "safe-above", env = "X811_SAFE_ABOVE", value_name = "USDC")]
     pub(in crate::serve) safe_above_usdc: Option<Usdc>,
-    /// What makes a block `safe` and final: the heads that the endpoints name (tag), or 600 blocks above the
-    /// confirmed depth (depth), for a chain of your own whose nodes name none (tag)
+    /// Condition for safe and final blocks: heads that the endpoints name (tag), or 600 blocks above the confirmed
+    /// depth (depth), for a private chain whose nodes name no such heads (tag)
     #[arg(long, env = "X811_FINAL_BY", value_name = "WAY", value_enum)]
     pub(in crate::serve) final_by: Option<Finality>,
     #[arg(skip)]

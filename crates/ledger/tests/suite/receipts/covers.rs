@@ -123,6 +123,16 @@ async fn lc_5_evidence_of_a_receipt_is_as_deep_and_as_young_as_the_rules_ask_for
         ("a total that waits for safe", "safe", &|bad| {
             network(bad)["safe_above"] = json!((TOTAL_MICRO_USDC - 1).to_string())
         }),
+        ("depth where heads decide", "safe", &|bad| {
+            network(bad)["safe_above"] = json!((TOTAL_MICRO_USDC - 1).to_string());
+            network(bad)["final_by"] = json!("tag");
+            *at(bad, "/evidence/0/depth") = json!(10_000);
+        }),
+        ("a named head where depth decides", "safe", &|bad| {
+            network(bad)["safe_above"] = json!((TOTAL_MICRO_USDC - 1).to_string());
+            network(bad)["final_by"] = json!("depth");
+            *at(bad, "/evidence/0/level") = json!("final");
+        }),
         ("at the ACCEPT's head", "older than the ACCEPT", &|bad| {
             *at(bad, "/evidence/0/block/number") = json!(head)
         }),
