@@ -123,7 +123,9 @@ async fn until_sent(stage: &Stage, kind: &str) {
         }
         stage.anvil.next_block().await;
     }
-    panic!("no {kind} within 60 blocks");
+    let log = stage.folder.path().join("home/ada.log");
+    let log = std::fs::read_to_string(log).unwrap();
+    panic!("no {kind} within 60 blocks:\n{log}");
 }
 
 /// The initiator's process is killed after every message it says, and started again each time.

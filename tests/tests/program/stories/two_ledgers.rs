@@ -9,6 +9,7 @@ use x811_client::clock::SystemClock;
 use x811_client::compose::{Composer, Request};
 use x811_client::entropy::SystemEntropy;
 use x811_client::home::Home;
+use x811_client::http::LedgerClient;
 use x811_protocol::facts::AcceptancePolicy;
 use x811_protocol::money::MicroUsdc;
 use x811_tests::anvil::BASE_USDC;
@@ -48,9 +49,11 @@ fn said(stage: &Stage, behind: u64) -> Vec<(u64, Value)> {
 
 /// Shows the envelopes to a ledger, which takes each of them.
 async fn show(ledger: &Server, envelopes: &[(u64, Value)]) {
+    let client = LedgerClient::new(ledger.url()).unwrap();
     for (_, envelope) in envelopes {
-        let (status, body) = post(ledger.url(), &envelope.to_string()).await;
-        assert_eq!(status, StatusCode::ACCEPTED, "{envelope} {body}");
+        let id = envelope["id"].as_str().unwrap().parse().unwrap();
+        let sent = client.send_bytes(id, envelope.to_string().as_bytes()).await;
+        assert!(sent.is_ok(), "{envelope} {sent:?}");
     }
 }
 
@@ -78,12 +81,8 @@ async fn unnamed_request(stage: &Stage, bert: &str) -> String {
     };
     let composer = Composer::new(&ada, &SystemEntropy, &SystemClock);
     let sealed = composer.seal(bert.parse().unwrap(), &request).unwrap();
-    let (status, body) = post(
-        stage.server.as_ref().unwrap().url(),
-        std::str::from_utf8(&sealed.json).unwrap(),
-    )
-    .await;
-    assert_eq!(status, StatusCode::ACCEPTED, "{body}");
+    let client = LedgerClient::new(stage.server.as_ref().unwrap().url()).unwrap();
+    let _ = client.send(&sealed).await.unwrap();
     sealed.header.id.to_string()
 }
 
