@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::ConnectOptions as _;
 use sqlx::postgres::PgConnection;
 use tokio::time::{Instant, sleep};
 
@@ -13,6 +12,7 @@ use super::error::PostgresError;
 use super::line::Owner;
 use super::open::session_name;
 use super::quorum::Quorum;
+use super::session::connect;
 
 /// Between two looks: at the setting, and at the standbys unless a commit showed them meanwhile.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -81,7 +81,7 @@ async fn look(
         Some(session) => session,
         None => {
             let name = session_name(&owner.holder);
-            session.insert(owner.url.as_session(&name).connect().await?)
+            session.insert(connect(&owner.url.as_session(&name)).await?)
         }
     };
     let assured = &owner.assured;

@@ -99,6 +99,43 @@ pub enum PostgresError {
         /// The names that count.
         standbys: String,
     },
+    /// The settings that a session begins with are refused, which no PostgreSQL server does.
+    #[error(
+        "a pooler refused the settings of the ledger's session ({refusal}): name the database server itself. \
+         A pooler that keeps one session for a client can be used as docs/scale.md says"
+    )]
+    Pooler {
+        /// As the pooler says.
+        refusal: String,
+    },
+    /// A setting of the ledger's session has not taken effect.
+    #[error(
+        "{name} is {found:?} in the ledger's session and must be {due:?}: the ledger sets it when it connects, \
+         and a pooler dropped that. Name the database server itself. Behind a pooler that keeps one session for \
+         a client (pool_mode = session), run `ALTER ROLE CURRENT_USER SET {name} = '{due}'`"
+    )]
+    Dropped {
+        /// Name of the setting.
+        name: &'static str,
+        /// Its value in the session.
+        found: String,
+        /// The value that it needs.
+        due: String,
+    },
+    /// Sessions may not write.
+    #[error(
+        "{name} is {found:?} and must be {due:?}, or nothing can be recorded: a server may set it because its \
+         disk is full, so find out why it is set. Then run `ALTER ROLE CURRENT_USER RESET {name}`, or `ALTER \
+         DATABASE … RESET {name}` where the database has it"
+    )]
+    NotWritable {
+        /// Name of the setting.
+        name: &'static str,
+        /// Its value in the session.
+        found: String,
+        /// The value that it needs.
+        due: String,
+    },
     /// Commits do not wait for the disk.
     #[error("synchronous_commit is {found:?}, it must be on: what is acknowledged must be durable")]
     Asynchronous {
@@ -142,6 +179,19 @@ pub enum PostgresError {
 }
 
 impl PostgresError {
+    /// Sorts the reason why a session could not begin.
+    pub(super) fn of_connecting(error: sqlx::Error) -> PostgresError {
+        let refusal = error.as_database_error();
+        let refusal = refusal.map(|refusal| refusal.message().to_owned());
+        match refusal {
+            // PgBouncer's words. PostgreSQL says "configuration parameter".
+            Some(refusal) if refusal.contains("startup parameter") => {
+                PostgresError::Pooler { refusal }
+            }
+            Some(_) | None => error.into(),
+        }
+    }
+
     /// Sorts what happened to a write: `None` where it is unknown whether it was done. Error classes
     /// of PostgreSQL, appendix A.
     pub(super) fn of_write(error: sqlx::Error) -> Result<PostgresError, sqlx::Error> {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use sqlx::ConnectOptions as _;
 use sqlx::Postgres;
 use sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use sqlx::query::Query;
@@ -17,6 +16,7 @@ use super::error::PostgresError;
 use super::open::{end_sessions, session_name};
 use super::quorum::Quorum;
 use super::reading;
+use super::session;
 use super::url::StoreUrl;
 
 /// How long one statement may take, its wait for standbys included. What takes longer is unknown.
@@ -180,7 +180,7 @@ impl Owner {
 
     async fn reconnect(&self) -> Result<PgConnection, PostgresError> {
         let name = session_name(&self.holder);
-        let mut session = self.url.as_session(&name).connect().await?;
+        let mut session = session::connect(&self.url.as_session(&name)).await?;
         end_sessions(&mut session, &self.holder).await?;
         self.barrier(&mut session).await?;
         Ok(session)

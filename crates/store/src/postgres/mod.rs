@@ -3,6 +3,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `url` | where the database is, and how it is reached |
+//! | `session` | the settings of its sessions, and that they took effect |
 //! | `open` | becoming the writer: the lease, the epoch, the sessions of who wrote before |
 //! | `line` | the one connection that writes, and what is known of it |
 //! | `append` | one commit in one statement |
@@ -27,6 +28,7 @@ mod open;
 mod published;
 mod quorum;
 mod reading;
+mod session;
 mod store;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -5,7 +5,6 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use sqlx::ConnectOptions as _;
 use sqlx::Connection as _;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgConnection;
@@ -13,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::error::PostgresError;
 use super::quorum::Quorum;
+use super::session;
 use super::url::StoreUrl;
 use crate::purpose::Purpose;
 use crate::sqlite::{Step, migrator};
@@ -52,7 +52,7 @@ pub(super) async fn prepared(
     tables: &Migrator,
     url: &StoreUrl,
 ) -> Result<(PgConnection, String), PostgresError> {
-    let mut connection = url.as_session("x811 opening").connect().await?;
+    let mut connection = session::connect(&url.as_session("x811 opening")).await?;
     check_server(&mut connection).await?;
     let holder: String = sqlx::query_scalar("SELECT replace(gen_random_uuid()::text, '-', '')")
         .fetch_one(&mut connection)
@@ -89,7 +89,7 @@ async fn check_server(connection: &mut PgConnection) -> Result<(), PostgresError
         "SELECT current_setting('server_version_num')::int, current_setting('server_version'),
                 pg_is_in_recovery(), current_setting('synchronous_commit')",
     )
-    .fetch_one(connection)
+    .fetch_one(&mut *connection)
     .await?;
     if !is_new_enough(version) {
         return Err(PostgresError::Version { found });
@@ -97,6 +97,7 @@ async fn check_server(connection: &mut PgConnection) -> Result<(), PostgresError
     if is_standby {
         return Err(PostgresError::Standby);
     }
+    session::check_writable(connection).await?;
     check_synchronous(&synchronous)
 }
 

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::Connection as _;
 use sqlx::migrate::Migrator;
-use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
-use sqlx::{ConnectOptions as _, Connection as _};
+use sqlx::postgres::{PgConnection, PgPool};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -27,6 +27,7 @@ use super::open::{self, MIGRATIONS, RENEW_EVERY, Wait, session_name};
 use super::published::{self, DatabaseStandby, Follower, Lease, Published, Renewed};
 use super::quorum::Quorum;
 use super::reading;
+use super::session;
 use super::url::StoreUrl;
 use crate::purpose::Purpose;
 use crate::sole::sole;
@@ -301,11 +302,8 @@ impl PostgresStore {
 
 impl Inner {
     async fn of(url: &StoreUrl, owner: Option<Arc<Owner>>) -> Result<Inner, PostgresError> {
-        let readers = PgPoolOptions::new()
-            .max_connections(MAX_READERS)
-            .acquire_timeout(READER_PATIENCE)
-            .connect_with(url.as_session("x811 reader"))
-            .await?;
+        let readers = url.as_session("x811 reader");
+        let readers = session::pool(readers, MAX_READERS, READER_PATIENCE).await?;
         Ok(Inner {
             readers,
             owner,
@@ -374,7 +372,7 @@ async fn renew(
         .as_session(&session_name(&holder))
         .options([("synchronous_commit", "off")]);
     loop {
-        match session.connect().await {
+        match session::connect(&session).await {
             Ok(mut connection) => {
                 match renew_on(&mut connection, &holder, &mut size, &renewed).await {
                     Ok(()) => {

@@ -7,6 +7,7 @@ use sqlx::ConnectOptions as _;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
 use super::error::PostgresError;
+use super::session;
 
 /// The address of a PostgreSQL database, `postgres://USER:PASSWORD@HOST:PORT/DATABASE?…`. What it
 /// leaves out comes from `PGPASSWORD`, `~/.pgpass` and their like. The schema is the first one of
@@ -46,9 +47,8 @@ impl FromStr for StoreUrl {
             options = options.ssl_mode(PgSslMode::VerifyFull);
         }
         let options = options
+            .options(session::sent())
             .options([
-                ("lock_timeout", "1s"),
-                ("idle_in_transaction_session_timeout", "2s"),
                 ("tcp_keepalives_idle", "5"),
                 ("client_min_messages", "warning"),
             ])
