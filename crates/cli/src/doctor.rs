@@ -10,7 +10,7 @@ use serde::Serialize;
 use x811_ledger::doctor::{DoctorError, Examined, Finding, examine};
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::snapshot::{self, SnapshotStore as _};
-use x811_store::{Backend, FileSnapshots, OpenError, ReadRows, RowDifference};
+use x811_store::{Access, Backend, FileSnapshots, OpenError, ReadRows, RowDifference};
 
 use checkpoint::{FoundCheckpoint, Signed};
 use prefix::Prefix;
@@ -300,15 +300,13 @@ impl Diagnosis {
 
     /// Nothing of a ledger is for others on the machine.
     fn add_permissions(&mut self) {
-        #[cfg(unix)]
+        use std::os::unix::fs::PermissionsExt as _;
         for path in [&self.data_dir, &self.data_dir.join("keys")] {
-            use std::os::unix::fs::PermissionsExt as _;
             let Ok(metadata) = std::fs::metadata(path) else {
                 continue;
             };
-            let mode = metadata.permissions().mode() & 0o777;
-            if mode & 0o077 != 0 {
-                let path = path.display();
+            if Access::of(&metadata) == Access::Others {
+                let (path, mode) = (path.display(), metadata.permissions().mode() & 0o777);
                 self.findings.push(Finding {
                     part: "permissions",
                     sentence: format!("{path} has mode {mode:o}: others on this machine get in"),

@@ -7,9 +7,10 @@
 //! | `envelope.seed`, `checkpoint.seed`, `receipt.seed` | one Ed25519 seed each, 64 hex digits |
 //! | the same with `.next` | the seed that takes its place at the next start |
 //!
-//! The folder has mode 0700 and its files 0600, and wider modes are refused: whoever reads a seed
-//! can sign as this ledger. All of it appears in one rename, so a crash at the first start leaves
-//! either everything or nothing.
+//! The folder has mode 0700 and its files 0600: whoever reads a seed can sign as this ledger. Wider modes
+//! are refused, except for access by a group of this process, which Kubernetes gives to every file of a
+//! volume with `fsGroup`: the ledger then starts with a warning. All of it appears in one rename, so a
+//! crash at the first start leaves either everything or nothing.
 
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -23,6 +24,7 @@ use x811_protocol::event::{Continues, LedgerKeyRotated, LedgerKeys, LedgerOpened
 use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
+use x811_store::Access;
 use zeroize::Zeroizing;
 
 const FOLDER: &str = "keys";
@@ -76,7 +78,14 @@ impl Identity {
         if !folder.exists() {
             return Ok(None);
         }
-        check_mode(&folder, "700")?;
+        if check_mode(&folder, "700")? == Access::OwnGroup {
+            tracing::warn!(
+                folder = %folder.display(),
+                "a group of this process may read the ledger's keys, as after `fsGroup` in Kubernetes: run no \
+                 other program in that group, or set `fsGroupChangePolicy: OnRootMismatch` and run `chmod -R \
+                 go-rwx` on this folder once"
+            );
+        }
         let names = folder.join(IDENTITY);
         let text = fs::read(&names).map_err(|source| unusable(&names, source))?;
         let names: Names = serde_json::from_slice(&text).map_err(|_| KeyError::Malformed {
@@ -276,19 +285,16 @@ fn read_seed(path: &Path) -> Result<SecretKey, KeyError> {
     Ok(SecretKey::from_seed(*seed))
 }
 
-/// Refuses what anyone but the owner may read or write.
-fn check_mode(path: &Path, wanted: &'static str) -> Result<(), KeyError> {
+/// Refuses a file that users outside of this process's groups may read or write.
+fn check_mode(path: &Path, wanted: &'static str) -> Result<Access, KeyError> {
     let metadata = fs::metadata(path).map_err(|source| unusable(path, source))?;
-    #[cfg(unix)]
-    if std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o077 != 0 {
-        return Err(KeyError::TooOpen {
+    match Access::of(&metadata) {
+        Access::Others => Err(KeyError::TooOpen {
             path: path.to_owned(),
             wanted,
-        });
+        }),
+        access @ (Access::Owner | Access::OwnGroup) => Ok(access),
     }
-    #[cfg(not(unix))]
-    let _ = (metadata, wanted);
-    Ok(())
 }
 
 /// What an earlier first start left when it was cut off; nothing was ever signed with it.
@@ -441,25 +447,46 @@ mod tests {
         assert!(!dir.path().join(UNFINISHED).exists());
     }
 
-    #[cfg(unix)]
+    /// A data directory with new keys, one of whose paths has this mode by now.
+    fn keys_with_mode(path: &str, mode: u32) -> tempfile::TempDir {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        create(dir.path());
+        let path = dir.path().join(path);
+        let made = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(made, if path.is_dir() { 0o700 } else { 0o600 });
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        dir
+    }
+
     #[test]
     fn keys_that_others_may_read_are_refused_with_the_remedy() {
-        use std::os::unix::fs::PermissionsExt as _;
-        for (path, mode, right, remedy) in [
-            ("keys", 0o750, 0o700, "chmod 700"),
-            ("keys/receipt.seed", 0o640, 0o600, "chmod 600"),
-            ("keys/envelope.seed", 0o604, 0o600, "chmod 600"),
+        for (path, mode, remedy) in [
+            ("keys", 0o755, "chmod 700"),
+            ("keys", 0o701, "chmod 700"),
+            ("keys/receipt.seed", 0o644, "chmod 600"),
+            ("keys/envelope.seed", 0o604, "chmod 600"),
+            ("keys/checkpoint.seed", 0o662, "chmod 600"),
         ] {
-            let dir = tempfile::tempdir().unwrap();
-            create(dir.path());
-            let path = dir.path().join(path);
-            assert_eq!(
-                fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-                right
-            );
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let dir = keys_with_mode(path, mode);
             let error = Identity::load(dir.path()).unwrap_err().to_string();
             assert!(error.contains(remedy), "{error}");
+        }
+    }
+
+    /// Kubernetes changes the modes of a volume's files at each mount, also of those that the first start
+    /// made: the second start must take them.
+    #[test]
+    fn keys_that_fs_group_opened_to_our_own_group_are_taken() {
+        for (path, mode) in [
+            ("keys", 0o2770),
+            ("keys", 0o750),
+            ("keys/receipt.seed", 0o640),
+            ("keys/envelope.seed", 0o660),
+        ] {
+            let dir = keys_with_mode(path, mode);
+            let loaded = Identity::load(dir.path());
+            assert!(loaded.unwrap().is_some(), "{path} {mode:o}");
         }
     }
 

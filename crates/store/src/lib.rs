@@ -47,6 +47,7 @@
 //! A commit is one SQLite transaction with `synchronous=FULL`: when it is answered, the WAL is on
 //! the disk. The read model uses `NORMAL`, for it can be rebuilt.
 
+mod access;
 mod asking;
 mod backend;
 mod checkpoint;
@@ -61,6 +62,7 @@ mod snapshots;
 mod sole;
 mod sqlite;
 
+pub use access::Access;
 pub use backend::{Backend, Database};
 pub use checkpoint::{FileCheckpointStore, NoCheckpointDir};
 pub use checkpoints::CheckpointPlaces;
