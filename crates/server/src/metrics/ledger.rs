@@ -3,7 +3,7 @@
 use super::family::{Families, Labels, float};
 use crate::app::App;
 use crate::connections::ConnectionFigures;
-use crate::disk::free_bytes;
+use crate::disk::{free_bytes, wal_bytes};
 use crate::routes::sight_word;
 use crate::start::log_check::LogCheck;
 use std::collections::BTreeMap;
@@ -61,6 +61,14 @@ pub(super) fn note<C: Clock>(families: &mut Families, app: &App<C>) {
             float(free_bytes),
         );
     }
+    let wal_bytes = wal_bytes(&app.data_dir).into_iter();
+    families.gauges(
+        "x811_data_wal_bytes",
+        "Bytes of the write-ahead log of each SQLite database in the data directory",
+        wal_bytes
+            .map(|(database, bytes)| (label("database", database), float(bytes)))
+            .collect(),
+    );
     let (queued, room) = ledger.queue();
     families.gauge(
         "x811_queue_items",

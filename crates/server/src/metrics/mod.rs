@@ -1,10 +1,11 @@
-//! `GET /metrics`: what an operator watches, in OpenMetrics text as Prometheus reads it.
+//! `GET /metrics`: what an operator watches, in the Prometheus text format or in OpenMetrics.
 //!
 //! It is served on an address of its own (`metrics_listen`) and nowhere unless that is given: how
 //! much business a ledger does is nobody's business. Labels come from closed sets: states, codes,
 //! route templates, statuses and configured networks; never an agent's words or ids.
 
 mod family;
+mod format;
 mod http;
 mod ledger;
 mod process;
@@ -16,18 +17,16 @@ pub(crate) use watch::head_age_ms;
 use crate::app::App;
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use family::Families;
+use format::TextFormat;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
-
-/// What the text is.
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The routes of the metrics' own address.
 pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
@@ -36,7 +35,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
         .with_state(app.clone())
 }
 
-async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> Response {
+async fn handle<C: Clock>(State(app): State<Arc<App<C>>>, headers: HeaderMap) -> Response {
     let mut families = Families::default();
     ledger::note(&mut families, &app);
     let (now, health) = (app.ledger.now(), app.watching.borrow().clone());
@@ -47,7 +46,11 @@ async fn handle<C: Clock>(State(app): State<Arc<App<C>>>) -> Response {
     registry.register_collector(Box::new(families));
     let mut text = String::new();
     match encode(&mut text, &registry) {
-        Ok(()) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Ok(()) => {
+            let format = TextFormat::accepted(&headers);
+            let content_type = [(CONTENT_TYPE, format.content_type())];
+            (content_type, format.of_open_metrics(text)).into_response()
+        }
         Err(error) => {
             tracing::error!(%error, "the metrics cannot be written");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()

@@ -6,6 +6,7 @@
 //! and holds nothing that is not on its way.
 
 mod feed;
+mod text;
 
 use super::inbox::{Cursor, InstanceName, check_named, hold};
 use crate::app::App;
@@ -19,10 +20,11 @@ use crate::signed_read::{FeedReader, ReadRefusal};
 use crate::stored;
 use crate::unread::sliced;
 use axum::Extension;
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::CACHE_CONTROL;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use axum::response::{IntoResponse as _, Response, Sse};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName};
+use axum::response::{IntoResponse as _, Response};
 use feed::Feed;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -128,14 +130,14 @@ pub(super) async fn handle<C: Clock>(
     let place = app.limiter.stream(client, reader.counts_as(recipient))?;
     let has_places = question.did.is_none();
     let feed = Feed::begin(app, reader, until, after, held).with_places(has_places);
-    let response = Sse::new(feed.events()).into_response();
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-store, no-transform"),
+        (X_ACCEL_BUFFERING, "no"),
+    ];
     // Its connection copies what it is given: no more than a slice of a long message.
-    let mut response = response.map(|body| sliced(body, place));
-    let headers = response.headers_mut();
-    let not_kept = HeaderValue::from_static("no-store, no-transform");
-    headers.insert(CACHE_CONTROL, not_kept);
-    headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
-    Ok(response)
+    let body = sliced(Body::from_stream(feed.pieces()), place);
+    Ok((headers, body).into_response())
 }
 
 /// Behind the message that came last, if it was to this agent; else behind what it has acknowledged.

@@ -4,13 +4,19 @@ use crate::world::{Deal, World};
 use std::net::{Ipv4Addr, SocketAddr};
 
 async fn scraped(world: &World) -> String {
+    let (content_type, text) = scraped_as(world, "*/*").await;
+    assert_eq!(content_type, "text/plain; version=0.0.4; charset=utf-8");
+    text
+}
+
+/// Content type and text of the metrics for an `Accept` field.
+async fn scraped_as(world: &World, accept: &str) -> (String, String) {
     let addr = world.running.metrics_addr.unwrap();
-    let answer = world.http.get(format!("http://{addr}/metrics")).send();
-    let answer = answer.await.unwrap();
+    let request = world.http.get(format!("http://{addr}/metrics"));
+    let answer = request.header("accept", accept).send().await.unwrap();
     assert_eq!(answer.status().as_u16(), 200);
-    let kind = answer.headers()["content-type"].to_str().unwrap();
-    assert!(kind.starts_with("application/openmetrics-text"), "{kind}");
-    answer.text().await.unwrap()
+    let content_type = answer.headers()["content-type"].to_str().unwrap();
+    (content_type.to_owned(), answer.text().await.unwrap())
 }
 
 fn with_metrics(config: &mut x811_server::ServerConfig) {
@@ -59,8 +65,10 @@ async fn figures_follow_what_happened() {
         "x811_commit_records_count ",
         "x811_turn_wait_seconds_count 4",
         "x811_feed_streams 0",
+        "x811_data_wal_bytes{database=\"ledger.db\"} ",
         "x811_build_info{version=\"",
-        "# EOF",
+        "# TYPE x811_messages_total counter",
+        "# TYPE x811_http_requests_total counter",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
@@ -72,6 +80,21 @@ async fn figures_follow_what_happened() {
     );
     assert!(!text.contains("Ada") && !text.contains("secret-path"));
     assert!(!text.contains(&initiator.uuid()));
+}
+
+#[tokio::test]
+async fn a_scraper_that_asks_for_openmetrics_gets_it() {
+    let world = World::start_with(with_metrics).await;
+    let asked =
+        "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+    let (content_type, text) = scraped_as(&world, asked).await;
+    assert_eq!(
+        content_type,
+        "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    );
+    assert!(text.contains("# TYPE x811_messages counter\n"), "{text}");
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    assert!(!scraped(&world).await.contains("# EOF"));
 }
 
 #[cfg(target_os = "linux")]

@@ -1,17 +1,17 @@
 //! A stream on its way: a cursor, what is known of a page of messages, and the bodies of those that
 //! come next. It reads on when its connection has taken what was read.
 
+use super::text;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::feed::HeldRead;
 use crate::routes::inbox::{Cursor, InboxPlace, Message, messages, superseded};
 use crate::signed_read::Reader;
-use axum::response::sse::Event;
+use axum::body::Bytes;
 use futures_util::{Stream, stream};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::watch;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
@@ -30,9 +30,6 @@ const KEEP_ALIVE_MS: u64 = 30_000;
 
 /// How old a stream gets, in milliseconds: its reader then proves again who it is.
 const MAX_AGE_MS: u64 = 60 * 60 * 1_000;
-
-/// After how long a browser connects again.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// An open stream.
 pub(super) struct Feed<C> {
@@ -54,7 +51,7 @@ enum State {
     /// Nothing was sent.
     New,
     /// What is known of the next messages, and that of the first whose place was sent.
-    Open(VecDeque<Message>, Option<Event>),
+    Open(VecDeque<Message>, Option<Bytes>),
     /// It has been said why it ends.
     Over,
 }
@@ -116,31 +113,31 @@ impl<C: Clock> Feed<C> {
         Feed { has_places, ..self }
     }
 
-    /// Everything that is sent, each when the one before was taken.
-    pub(super) fn events(self) -> impl Stream<Item = Result<Event, Infallible>> + Send + 'static {
+    /// Everything that is sent, each piece when the one before was taken.
+    pub(super) fn pieces(self) -> impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
         stream::unfold(self, async |mut feed| {
-            let event = feed.next().await?;
-            Some((Ok(event), feed))
+            let piece = feed.next().await?;
+            Some((Ok(piece), feed))
         })
     }
 
-    async fn next(&mut self) -> Option<Event> {
+    async fn next(&mut self) -> Option<Bytes> {
         match &self.state {
             // Said at once, so that a reader knows that it is connected.
             State::New => {
                 self.state = State::Open(VecDeque::new(), None);
-                return Some(Event::default().retry(RETRY).comment("begun"));
+                return Some(Bytes::from_static(text::OPENING.as_bytes()));
             }
             State::Over => return None,
             State::Open(..) => {}
         }
         Some(self.next_open().await.unwrap_or_else(|end| {
             self.state = State::Over;
-            Event::default().comment(end.as_str())
+            text::comment(end.as_str())
         }))
     }
 
-    async fn next_open(&mut self) -> Result<Event, End> {
+    async fn next_open(&mut self) -> Result<Bytes, End> {
         loop {
             self.check()?;
             if let State::Open(page, due) = &mut self.state {
@@ -155,14 +152,14 @@ impl<C: Clock> Feed<C> {
                 }
             }
             if !self.read_page().await? {
-                return Ok(Event::default().comment("keepalive"));
+                return Ok(text::comment("keepalive"));
             }
         }
     }
 
     /// The place of a message, which then comes, unless its body was erased; `None` where neither is
     /// to be sent.
-    async fn open(&mut self, message: Message) -> Result<Option<Event>, End> {
+    async fn open(&mut self, message: Message) -> Result<Option<Bytes>, End> {
         let place = event_of_place(&message.place)?;
         let position = message.place.position;
         let bodies = self.app.ledger.store().bodies(&[position]).await;
@@ -256,18 +253,16 @@ impl<C: Clock> Feed<C> {
     }
 }
 
-fn event_of_place(place: &InboxPlace) -> Result<Event, End> {
-    Event::default()
-        .event("place")
-        .json_data(place)
-        .map_err(unwritten)
+fn event_of_place(place: &InboxPlace) -> Result<Bytes, End> {
+    let place = serde_json::to_string(place).map_err(unwritten)?;
+    Ok(text::event(None, "place", &place))
 }
 
 /// The envelope is in canonical form, so it has no line feed.
-fn event_of_message(place: &InboxPlace, envelope: &[u8]) -> Result<Event, End> {
+fn event_of_message(place: &InboxPlace, envelope: &[u8]) -> Result<Bytes, End> {
     let envelope = str::from_utf8(envelope).map_err(unwritten)?;
     let id = place.envelope_id.to_string();
-    Ok(Event::default().id(id).event("message").data(envelope))
+    Ok(text::event(Some(&id), "message", envelope))
 }
 
 fn unwritten(error: impl std::fmt::Display) -> End {

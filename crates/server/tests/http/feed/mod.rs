@@ -24,13 +24,13 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// What comes next, up to an empty line; `None` at the end.
+    /// The next event without its empty line, or the next line between events; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<String> {
         loop {
-            if let Some((block, rest)) = self.came.split_once("\n\n") {
-                let (block, rest) = (block.to_owned(), rest.to_owned());
+            if let Some((item, rest)) = first_of(&self.came) {
+                let (item, rest) = (item.to_owned(), rest.to_owned());
                 self.came = rest;
-                return Some(block);
+                return Some(item);
             }
             let chunk = tokio::time::timeout(PATIENCE, self.response.chunk());
             let chunk = chunk.await.unwrap().unwrap()?;
@@ -85,6 +85,15 @@ impl Listener {
         why.strip_prefix(": over: ")
             .unwrap_or_else(|| panic!("{why}"))
             .to_owned()
+    }
+}
+
+/// A line that is no part of an event, or an event; and what follows it.
+fn first_of(came: &str) -> Option<(&str, &str)> {
+    let (line, rest) = came.split_once('\n')?;
+    match line.starts_with([':', 'r']) {
+        true => Some((line, rest)),
+        false => came.split_once("\n\n"),
     }
 }
 
@@ -163,8 +172,8 @@ impl World {
             Ok(listener) => listener,
             Err(reply) => panic!("{} {}", reply.status, reply.text),
         };
-        let begun = listener.next().await.unwrap();
-        assert_eq!(begun, "retry: 1000\n: begun");
+        assert_eq!(listener.next().await.as_deref(), Some("retry: 1000"));
+        assert_eq!(listener.next().await.as_deref(), Some(": begun"));
         listener
     }
 
