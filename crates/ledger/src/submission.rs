@@ -63,7 +63,28 @@ pub(crate) fn receive(
     world: &World,
     now: TimestampMs,
 ) -> Result<Box<Submission>, Refusal> {
-    match open(bytes, world, now)? {
+    authenticate(parse(bytes, world)?, world, now)
+}
+
+/// Parses `bytes` under the parameters in force.
+///
+/// # Errors
+/// As of [`receive`].
+pub(crate) fn parse(bytes: &[u8], world: &World) -> Result<ParsedEnvelope, Refusal> {
+    let (_, parameters) = world.parameters().ok_or_else(not_open)?;
+    ParsedEnvelope::parse(bytes, &envelope_rules(parameters))
+}
+
+/// Checks times and signature of a parsed message, and reads its content.
+///
+/// # Errors
+/// As of [`receive`].
+pub(crate) fn authenticate(
+    parsed: ParsedEnvelope,
+    world: &World,
+    now: TimestampMs,
+) -> Result<Box<Submission>, Refusal> {
+    match open(parsed, world, now)? {
         Opened::Sealed(sealed) => verified(sealed.verify()?, world),
         Opened::Authentic(submission) => Ok(submission),
     }
@@ -73,9 +94,12 @@ pub(crate) fn receive(
 ///
 /// # Errors
 /// As of [`receive`].
-pub(crate) fn open(bytes: &[u8], world: &World, now: TimestampMs) -> Result<Opened, Refusal> {
+pub(crate) fn open(
+    parsed: ParsedEnvelope,
+    world: &World,
+    now: TimestampMs,
+) -> Result<Opened, Refusal> {
     let (_, parameters) = world.parameters().ok_or_else(not_open)?;
-    let parsed = ParsedEnvelope::parse(bytes, &envelope_rules(parameters))?;
     let id = parsed.header.id;
     admit(parsed, world, parameters, now).map_err(|refusal| refusal.related_to(id))
 }
@@ -86,6 +110,38 @@ pub(crate) fn deserves_fresh_look(verdict: &Result<Box<Submission>, Refusal>) ->
     let refused = verdict.as_ref().err();
     refused
         .is_some_and(|refusal| matches!(refusal.code, Code::SignatureInvalid | Code::DidNotFound))
+}
+
+/// Everything of a world that a verdict on the signature of an agent's message depends on. Two
+/// worlds with the same basis give the same verdict, whatever was recorded between them.
+#[derive(Debug, PartialEq)]
+pub(crate) struct VerdictBasis<'a> {
+    /// Position of the parameters in force.
+    parameters: Option<u64>,
+    sender: Option<SenderBasis<'a>>,
+}
+
+#[derive(Debug, PartialEq)]
+struct SenderBasis<'a> {
+    standing: AgentStanding,
+    keys: &'a [AgentKey],
+    /// True if the agent registered in the form of the published SDK.
+    is_of_reference_sdk: bool,
+}
+
+impl<'a> VerdictBasis<'a> {
+    /// The basis for messages of `from` that arrived at `now`.
+    pub(crate) fn of(world: &'a World, from: Did, now: TimestampMs) -> VerdictBasis<'a> {
+        let sender = world.agent(from).map(|agent| SenderBasis {
+            standing: agent.standing(now),
+            keys: &agent.keys,
+            is_of_reference_sdk: agent.reference_sdk.is_some(),
+        });
+        VerdictBasis {
+            parameters: world.parameters().map(|(position, _)| position),
+            sender,
+        }
+    }
 }
 
 fn admit(

@@ -3,12 +3,19 @@
 //!
 //! Each origin has a queue of its own, and all are served by bytes (start-time fair queueing): a message
 //! would end at the bytes that were begun when it came, or where its origin's last one ends, and its own
-//! bytes on top; the earliest end comes next. One thread of the pool is left for others where there
-//! are several, so that short messages that are checked together do not wait for long ones. What one
-//! origin may have on its way is bounded.
+//! bytes on top; the origin with the earliest end comes next. One thread of the pool is left for others
+//! where there are several, so that short messages that are checked together do not wait for long ones.
+//! What one origin may have on its way is bounded.
+//!
+//! Within an origin shorter messages come first, because one address can be that of many agents. Connections
+//! do not tell them apart: an agent opens as many as it likes, and a proxy shares its own. How long a
+//! message can be overtaken grows with its length ([`OVERTAKEN`]), so that no flood of short messages
+//! keeps a long one waiting for ever. Since only shorter messages move ahead, an origin never has more
+//! bytes begun than its turns allow by then.
 
 use super::batch::{busy, failed};
 use super::pool::on_the_pool;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +24,10 @@ use x811_protocol::refusal::Refusal;
 
 /// Most bytes of one origin that wait or are checked.
 const BYTES_OF_ONE: u64 = 16 * 1_048_576;
+
+/// Shorter messages of the same origin overtake a message until its own bytes were begun so many times.
+/// For the longest message that is as much as one origin may have on its way.
+const OVERTAKEN: u64 = 16;
 
 /// Whom a message came from, as far as the network can say: those of one origin share its turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -44,12 +55,17 @@ struct Queue {
     free: usize,
     /// Where the message began that was begun last.
     now: u64,
-    /// Who waits, by where its message ends, then in order of arrival; with where it begins.
-    waiting: BTreeMap<(u64, u64), (u64, oneshot::Sender<PoolPlace>)>,
-    /// Where the last message of each origin ends, unless that is past.
+    /// The turns of all origins, by where they end, then in order of arrival; with where they begin.
+    turns: BTreeMap<(u64, u64), (u64, Origin)>,
+    /// The messages of each origin, as many as it has turns.
+    waiting: HashMap<Origin, Line>,
+    /// Where the last turn of each origin ends, unless that is past.
     ends: HashMap<Origin, u64>,
     arrived: u64,
 }
+
+/// The messages of one origin, by how long they may be overtaken, then in order of arrival.
+type Line = BTreeMap<(u64, u64), oneshot::Sender<PoolPlace>>;
 
 /// A place on the pool; the next one's when dropped.
 #[derive(Debug)]
@@ -68,7 +84,8 @@ impl Fair {
             queue: Arc::new(Mutex::new(Queue {
                 free: places,
                 now: 0,
-                waiting: BTreeMap::new(),
+                turns: BTreeMap::new(),
+                waiting: HashMap::new(),
                 ends: HashMap::new(),
                 arrived: 0,
             })),
@@ -109,7 +126,10 @@ impl Fair {
         queue.ends.insert(origin, ends);
         let arrived = queue.arrived;
         queue.arrived += 1;
-        queue.waiting.insert((ends, arrived), (begins, turn));
+        queue.turns.insert((ends, arrived), (begins, origin));
+        let overtaken_until = queue.now.saturating_add(bytes.saturating_mul(OVERTAKEN));
+        let line = queue.waiting.entry(origin).or_default();
+        line.insert((overtaken_until, arrived), turn);
         drop(queue);
         hand_over(&self.queue);
         Some(waits)
@@ -122,16 +142,29 @@ impl Queue {
         if self.free == 0 {
             return None;
         }
-        let Some((_, (begins, turn))) = self.waiting.pop_first() else {
+        let Some((_, (begins, origin))) = self.turns.pop_first() else {
             // Nobody is ahead of anybody.
             self.ends.clear();
             return None;
         };
-        self.free -= 1;
         self.now = self.now.max(begins);
         let now = self.now;
         self.ends.retain(|_, ends| *ends > now);
-        Some(turn)
+        let message = self.first_of(origin)?;
+        self.free -= 1;
+        Some(message)
+    }
+
+    /// Takes the message that is the next one of `origin`.
+    fn first_of(&mut self, origin: Origin) -> Option<oneshot::Sender<PoolPlace>> {
+        let Entry::Occupied(mut line) = self.waiting.entry(origin) else {
+            return None;
+        };
+        let first = line.get_mut().pop_first();
+        if line.get().is_empty() {
+            line.remove();
+        }
+        first.map(|(_, message)| message)
     }
 }
 
@@ -235,6 +268,54 @@ mod tests {
     }
 
     #[test]
+    fn limits_of_one_address_the_short_message_comes_first() {
+        let fair = Fair::with(1);
+        let begun = queued(&fair, origin(1), LONG);
+        let mut waiting = Vec::new();
+        for _ in 0..15 {
+            waiting.push(("flood", queued(&fair, origin(1), LONG)));
+        }
+        waiting.push(("honest", queued(&fair, origin(1), 100_000)));
+        drop(begun);
+        assert_eq!(order(waiting)[0], "honest");
+    }
+
+    /// The flood goes on: as one of its messages is begun, the next one comes.
+    #[test]
+    fn limits_of_one_address_a_long_message_is_overtaken_for_a_bounded_time() {
+        let fair = Fair::with(1);
+        let short = || queued(&fair, origin(1), 20_000);
+        let (mut begun, mut next) = (short(), short());
+        let mut long = queued(&fair, origin(1), 100_000);
+        let most: usize = 16 * 100_000 / 20_000;
+        let overtakers = (0..=most).take_while(|_| {
+            let following = std::mem::replace(&mut next, short());
+            drop(std::mem::replace(&mut begun, following));
+            long.try_recv().is_err()
+        });
+        let overtakers = overtakers.count();
+        assert!((1..=most).contains(&overtakers), "{overtakers}");
+    }
+
+    /// An address gets no more by the order of its own messages.
+    #[test]
+    fn limits_short_messages_of_one_address_take_no_turn_of_another() {
+        let fair = Fair::with(1);
+        let begun = queued(&fair, origin(0), LONG);
+        let mut waiting = Vec::new();
+        for (name, from, bytes) in [
+            ("a long", 1, LONG),
+            ("b long", 2, LONG),
+            ("a short", 1, 100_000),
+            ("b short", 2, 100_000),
+        ] {
+            waiting.push((name, queued(&fair, origin(from), bytes)));
+        }
+        drop(begun);
+        assert_eq!(order(waiting), ["a short", "b short", "a long", "b long"]);
+    }
+
+    #[test]
     fn whoever_has_gone_keeps_no_place_and_nothing_is_left_behind() {
         let fair = Fair::with(1);
         let begun = queued(&fair, origin(1), LONG);
@@ -244,7 +325,8 @@ mod tests {
         drop(begun);
         assert_eq!(order(vec![("last", last)]), ["last"]);
         let queue = lock(&fair.queue);
-        assert!(queue.free == 1 && queue.waiting.is_empty() && queue.ends.is_empty());
+        assert!(queue.free == 1 && queue.turns.is_empty());
+        assert!(queue.waiting.is_empty() && queue.ends.is_empty());
     }
 
     #[test]

@@ -5,10 +5,8 @@
 use super::Ledger;
 use crate::answer::Accepted;
 use crate::port::LedgerStore;
-use crate::submission::envelope_rules;
 use crate::turn::nonce_replay;
 use crate::whole;
-use crate::world::World;
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope};
@@ -40,15 +38,6 @@ impl Sent {
             digest: parsed.digest,
             signature: parsed.signature,
         }
-    }
-
-    /// Of bytes that nobody has vouched for; `None` unless an envelope of that id was accepted
-    /// lately.
-    pub(super) fn unverified(bytes: &[u8], world: &World) -> Option<Sent> {
-        let (_, parameters) = world.parameters()?;
-        let parsed = ParsedEnvelope::parse(bytes, &envelope_rules(parameters)).ok()?;
-        world.recent_envelope(&parsed.header.id)?;
-        Some(Sent::of_parsed(&parsed))
     }
 }
 

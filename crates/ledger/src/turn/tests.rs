@@ -1,7 +1,7 @@
 //! What a message's turn checks again: the key, as of now (design.md section 4).
 
 use super::*;
-use crate::submission::receive;
+use crate::submission::{VerdictBasis, receive};
 use serde_json::json;
 use x811_protocol::envelope::{CoreType, Header, SealedEnvelope, seal};
 use x811_protocol::event::{
@@ -162,8 +162,8 @@ fn ae_092_a_message_signed_by_a_present_key_is_recorded() {
     assert_eq!(first, Some(FirstAnswer::Record(position)));
 }
 
-#[test]
-fn ae_092_a_key_that_ended_while_the_message_waited_signs_nothing() {
+/// Each way in which the key of agent 1 ends.
+fn ends_of_the_key() -> [Event; 3] {
     let by = || AgentStatusChanged {
         envelope: envelope(1, 9, 60).accepted_header(),
     };
@@ -174,12 +174,16 @@ fn ae_092_a_key_that_ended_while_the_message_waited_signs_nothing() {
         document_digest: Digest::ZERO,
         envelope: envelope(1, 9, 60).accepted_header(),
     };
-    let events = [
+    [
         Event::Agent(AgentEvent::KeyRotated(rotated)),
         Event::Agent(AgentEvent::Deactivated(by())),
         Event::Agent(AgentEvent::Revoked(by())),
-    ];
-    for event in events {
+    ]
+}
+
+#[test]
+fn ae_092_a_key_that_ended_while_the_message_waited_signs_nothing() {
+    for event in ends_of_the_key() {
         let name = event.type_name();
         let (draft, verdict, nonce_tag) = overtaken_by(Some(event));
         let TurnVerdict::Refused(refusal) = verdict else {
@@ -187,5 +191,44 @@ fn ae_092_a_key_that_ended_while_the_message_waited_signs_nothing() {
         };
         assert_eq!(refusal.code, Code::SignatureInvalid, "{name}");
         assert_eq!(draft.world().first_answer(&nonce_tag), None, "{name}");
+    }
+}
+
+/// True if a verdict on a signature of agent 1 is the same after `change`.
+fn is_same_basis_after(change: impl FnOnce(&mut BatchDraft, &World)) -> bool {
+    let arrival = world();
+    let mut draft = BatchDraft::on(&arrival, None);
+    change(&mut draft, &arrival);
+    let newest = draft.finish().unwrap().world;
+    assert_ne!(newest.head(), arrival.head(), "the change is recorded");
+    VerdictBasis::of(&newest, did(1), NOW) == VerdictBasis::of(&arrival, did(1), NOW)
+}
+
+#[test]
+fn ax_029_a_verdict_on_a_signature_changes_with_the_key_and_the_parameters() {
+    for event in ends_of_the_key() {
+        let name = event.type_name();
+        let stream = Stream::Agent(did(1));
+        let is_same = is_same_basis_after(|draft, _| append(draft, &stream, event));
+        assert!(!is_same, "{name}");
+    }
+    let is_same = is_same_basis_after(|draft, arrival| {
+        let (_, parameters) = arrival.parameters().unwrap();
+        let set = LedgerEvent::ParametersSet((**parameters).clone());
+        append(draft, &Stream::Ledger, Event::Ledger(set));
+    });
+    assert!(!is_same, "parameters");
+}
+
+/// A bad envelope of a megabyte must not be checked once more because others send messages.
+#[test]
+fn limits_a_verdict_on_a_signature_does_not_change_with_other_records() {
+    for (from, to) in [(1, 2), (2, 1)] {
+        let is_same = is_same_basis_after(|draft, arrival| {
+            let message = receive(&envelope(from, to, 50).json, arrival, NOW).unwrap();
+            let verdict = take(draft, &message, &Lookups::default(), None, NOW).unwrap();
+            assert!(matches!(verdict, TurnVerdict::Recorded(_)), "{verdict:?}");
+        });
+        assert!(is_same, "a message from {from} to {to}");
     }
 }
