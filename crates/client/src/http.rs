@@ -55,7 +55,7 @@ use crate::outgoing::client_to;
 use answer::History;
 use exchange::Reply;
 use known_keys::KnownKeys;
-use signed_get::Reader;
+use signed_get::{ClockOffset, Reader};
 
 /// How many records of a history are asked for at a time.
 const HISTORY_PAGE: u64 = 200;
@@ -69,6 +69,7 @@ pub struct LedgerClient {
     entropy: Arc<dyn Entropy>,
     keys: Mutex<KnownKeys>,
     reader: Option<Reader>,
+    clock_offset: ClockOffset,
 }
 
 impl LedgerClient {
@@ -121,6 +122,7 @@ impl LedgerClient {
             entropy,
             keys: Mutex::default(),
             reader: None,
+            clock_offset: ClockOffset::default(),
         })
     }
 

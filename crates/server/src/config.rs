@@ -84,10 +84,11 @@ pub struct ServerConfig {
     pub connections: ConnectionLimits,
     /// Whether inboxes and interactions are served unsigned, on loopback only.
     pub open_reads: bool,
-    /// Host and port that clients know this ledger by, as they write it and without the port when
-    /// it is the scheme's own; signed reads must be made for it. Without one they may name the
-    /// address listened on and the loopback names.
-    pub public_authority: Option<String>,
+    /// Hosts and ports that lead clients to this ledger and to no other, as they write them and
+    /// without the port when it is the scheme's own; signed reads are made for one of them. The first
+    /// is in the ledger's cards. A loopback name beside a public one is for this machine only. Without
+    /// any, signed reads may name the address listened on and the loopback names.
+    pub public_authorities: Vec<String>,
     /// Agents that may read every inbox and interaction, once they are registered.
     pub auditors: Vec<Did>,
     /// Agents that may have bodies erased, once they are registered.
@@ -291,7 +292,7 @@ impl ServerConfig {
             metrics_listen: None,
             connections: ConnectionLimits::DEFAULT,
             open_reads: false,
-            public_authority: None,
+            public_authorities: Vec::new(),
             auditors: Vec::new(),
             operators: Vec::new(),
             log_readers: LogReaders::default(),
@@ -323,7 +324,7 @@ impl ServerConfig {
     /// # Errors
     /// Every [`ConfigError`] that there is.
     pub fn validate(&self) -> Result<(), ConfigErrors> {
-        let is_proxied = self.public_authority.is_some();
+        let is_proxied = !self.public_authorities.is_empty();
         let listens_locally = self.listen.ip().is_loopback();
         let listen = self.listen;
         let ms = self.limits.clock_tolerance_ms;
@@ -337,18 +338,13 @@ impl ServerConfig {
                 ConfigError::OpenReadsInPublic,
             ),
             (
-                self.public_authority
-                    .as_deref()
-                    .is_some_and(|it| !is_authority(it)),
-                ConfigError::PublicAuthority,
-            ),
-            (
                 ms > MAX_CLOCK_TOLERANCE_MS,
                 ConfigError::ClockTolerance { ms },
             ),
             (!self.connections.is_usable(), ConfigError::NoConnections),
             (self.snapshot_every_records == 0, ConfigError::SnapshotEvery),
         ]);
+        faults.extend(self.unusable_authorities());
         faults.extend(self.short_waits());
         faults.extend(self.faults_of_machines());
         faults.extend(self.network.faults());
@@ -357,6 +353,17 @@ impl ServerConfig {
         } else {
             Err(ConfigErrors(faults))
         }
+    }
+
+    /// Public authorities that no client could sign for.
+    fn unusable_authorities(&self) -> impl Iterator<Item = ConfigError> {
+        let unusable = self
+            .public_authorities
+            .iter()
+            .filter(|it| !is_authority(it));
+        unusable.map(|given| ConfigError::PublicAuthority {
+            given: given.clone(),
+        })
     }
 
     /// Windows and looks that could pass between two blocks.
@@ -498,7 +505,7 @@ impl EndpointConfig {
 fn is_authority(text: &str) -> bool {
     let parsed = text.parse::<Authority>();
     parsed.is_ok_and(|authority| {
-        let is_plain = !text.contains('@') && !authority.host().is_empty();
+        let is_plain = !text.contains(['@', ',']) && !authority.host().is_empty();
         let port = text.strip_prefix(authority.host());
         let has_good_port = match port.map(|port| port.strip_prefix(':')) {
             Some(None) => true,
@@ -540,10 +547,13 @@ pub enum ConfigError {
     OpenReadsInPublic,
     /// A name that no client could sign for.
     #[error(
-        "the public authority must be the host and port that clients use, such as \
+        "public_authority is {given:?}: give the host and port that clients use, such as \
          ledger.example.org or ledger.example.org:8811, without scheme, path, :80 or :443"
     )]
-    PublicAuthority,
+    PublicAuthority {
+        /// The configured text.
+        given: String,
+    },
     /// A window or a look that could pass between two blocks.
     #[error(
         "the {name} is {ms} ms; give it at least {MIN_WINDOW_MS} ms, as block times are whole seconds"

@@ -1,4 +1,5 @@
-//! Who may read without a signature: this machine alone, and only when the operator said so.
+//! Who may read without a signature, or by one for a loopback name beside a public one: this machine
+//! alone, and only when the operator said so.
 //!
 //! The Host header is checked besides the peer's address, because a web page can have a browser on
 //! this machine connect to us under a name of its own (DNS rebinding); it cannot choose the header.
@@ -11,7 +12,7 @@ use axum::http::header::HOST;
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use x811_protocol::loopback::is_loopback_host;
 
 /// What proxies add to a request that they pass on.
@@ -27,15 +28,18 @@ const PASSED_ON: [&str; 6] = [
 /// Refuses an unsigned read that does not come from this machine.
 pub(crate) fn check(parts: &Parts) -> Result<(), ApiError> {
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-    let is_from_here = peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback());
-    let is_passed_on = PASSED_ON
-        .iter()
-        .any(|name| parts.headers.contains_key(*name));
-    if is_from_here && !is_passed_on && is_addressed_locally(&parts.headers, &parts.uri) {
+    if peer.is_some_and(|peer| is_from_here(peer.0.ip(), &parts.headers, &parts.uri)) {
         Ok(())
     } else {
         Err(ApiError::not_loopback())
     }
+}
+
+/// True if the request comes from this machine, under one of its names, and no proxy says that it
+/// passed the request on.
+pub(crate) fn is_from_here(peer: IpAddr, headers: &HeaderMap, uri: &Uri) -> bool {
+    let is_passed_on = PASSED_ON.iter().any(|name| headers.contains_key(*name));
+    peer.to_canonical().is_loopback() && !is_passed_on && is_addressed_locally(headers, uri)
 }
 
 /// Exactly one Host header, and it and the target's own authority name this machine.
@@ -48,7 +52,8 @@ pub(crate) fn is_addressed_locally(headers: &HeaderMap, uri: &Uri) -> bool {
     host.to_str().is_ok_and(names_this_machine) && target.is_none_or(is_loopback_host)
 }
 
-fn names_this_machine(host: &str) -> bool {
+/// True for an authority whose host is a loopback name or address.
+pub(crate) fn names_this_machine(host: &str) -> bool {
     // Userinfo has no place in a Host header, and would hide what follows it.
     let authority = host.parse::<Authority>();
     !host.contains('@') && authority.is_ok_and(|authority| is_loopback_host(authority.host()))

@@ -101,8 +101,9 @@ impl fmt::Display for Peer {
 pub(crate) struct PassedOn {
     /// Whose it is.
     pub(crate) client: SocketAddr,
-    /// The name it was asked under, where that is one of that process's; signatures cover it.
-    pub(crate) authority: Option<String>,
+    /// The authorities that it may be signed for at that process, separated by commas; `None`
+    /// without any.
+    pub(crate) authorities: Option<String>,
 }
 
 /// What processes of one ledger share.
@@ -162,19 +163,31 @@ async fn passed_on<C: Clock>(
     request: Request,
 ) -> Result<Response, ApiError> {
     let client = app.limiter.address(peer.ip(), &request);
+    let authorities = app
+        .signed_reads
+        .accepted(peer.ip(), request.headers(), request.uri());
     let (method, headers) = (request.method().clone(), request.headers().clone());
     let target = request.uri().path_and_query().map(ToString::to_string);
     let target = target.unwrap_or_else(|| "/".to_owned());
     let WholeBody(body) = WholeBody::from_request(request, app).await?;
-    let client = SocketAddr::new(client, peer.port());
-    exchange(app, (&method, &target), client, &headers, body).await
+    let asker = Asker {
+        client: SocketAddr::new(client, peer.port()),
+        authorities: authorities.as_deref(),
+    };
+    exchange(app, (&method, &target), asker, &headers, body).await
 }
 
-/// Has the process that writes answer a request of `client`, or of this process.
+/// The sender of a request, and the authorities that it may be signed for.
+struct Asker<'a> {
+    client: SocketAddr,
+    authorities: Option<&'a str>,
+}
+
+/// Has the process that writes answer a request of a client, or of this process.
 async fn exchange<C: Clock>(
     app: &App<C>,
     (method, target): (&Method, &str),
-    client: SocketAddr,
+    asker: Asker<'_>,
     headers: &HeaderMap,
     body: Bytes,
 ) -> Result<Response, ApiError> {
@@ -187,8 +200,8 @@ async fn exchange<C: Clock>(
         let asked = Asked {
             method: method.as_str(),
             target,
-            client,
-            authority: app.signed_reads.authority(headers),
+            client: asker.client,
+            authorities: asker.authorities,
             body: &body,
         };
         let (sealed, nonce) = app.passing.seal.ask(&asked, app.clock.wall());
@@ -328,12 +341,16 @@ async fn open<C: Clock>(
     parts
         .headers
         .insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-    if let Some(Ok(host)) = opened.authority.as_deref().map(HeaderValue::from_str) {
+    let first = opened.authorities.as_deref().and_then(|authorities| {
+        let first = authorities.split(',').next()?;
+        HeaderValue::from_str(first).ok()
+    });
+    if let Some(host) = first {
         parts.headers.insert(HOST, host);
     }
     let passed = PassedOn {
         client: opened.client,
-        authority: opened.authority,
+        authorities: opened.authorities,
     };
     Ok((
         passed,

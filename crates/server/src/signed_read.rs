@@ -25,11 +25,11 @@ pub(crate) use signed_by::SignedBy;
 use authority::Authorities;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use nonces::SpentNonces;
 use serde_json::json;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use x811_ledger::agent::AgentStanding;
 use x811_ledger::clock::Clock;
@@ -65,24 +65,27 @@ pub(crate) struct SignedReads {
 }
 
 impl SignedReads {
-    /// For a server at `public_authority`, or without one at `listen` and the loopback names.
+    /// For a server at `public_authorities`, or without any at `listen` and the loopback names.
     pub(crate) fn new(
-        public_authority: Option<&str>,
+        public_authorities: &[String],
         listen: SocketAddr,
         privileges: Privileges,
         begun_at: TimestampMs,
     ) -> SignedReads {
         SignedReads {
-            authorities: Authorities::new(public_authority, listen),
+            authorities: Authorities::new(public_authorities, listen),
             privileges,
             begun_at,
             nonces: Mutex::default(),
         }
     }
 
-    /// The name that a request is asked under, where it is one of ours.
-    pub(crate) fn authority(&self, headers: &HeaderMap) -> Option<&str> {
-        self.authorities.of(headers).ok()
+    /// The authorities that a request from `peer` may be signed for, separated by commas; `None`
+    /// without any.
+    pub(crate) fn accepted(&self, peer: IpAddr, headers: &HeaderMap, uri: &Uri) -> Option<String> {
+        let is_from_here = loopback::is_from_here(peer, headers, uri);
+        let accepted = self.authorities.accepted(headers, is_from_here);
+        accepted.ok().map(|accepted| accepted.join(","))
     }
 
     fn spend(&self, proof: &ReadProof, now: TimestampMs) -> Result<(), Refusal> {
@@ -229,24 +232,44 @@ fn verified<C: Clock>(parts: &Parts, app: &App<C>) -> Result<KeyId, Refusal> {
     let (now, reads) = (app.ledger.now(), &app.signed_reads);
     check_times(&proof, now, reads.begun_at)?;
     check_standing(&proof.key_id, &app.ledger.world(), now)?;
-    let target = Target {
-        method: parts.method.as_str(),
-        authority: match parts.extensions.get::<PassedOn>() {
-            // Another process of this ledger was asked, under a name of its own.
-            Some(PassedOn {
-                authority: Some(authority),
-                ..
-            }) => authority,
-            _ => reads.authorities.of(&parts.headers)?,
-        },
-        path: parts.uri.path(),
-        query: parts.uri.query(),
-    };
-    if !proof.verify(&target) {
-        return Err(not_signed(&target));
-    }
+    covered_authority(parts, app, &proof)?;
     reads.spend(&proof, now)?;
     Ok(proof.key_id)
+}
+
+/// The authority that the signature covers, of those that this request may be signed for.
+fn covered_authority<'a, C: Clock>(
+    parts: &'a Parts,
+    app: &'a App<C>,
+    proof: &ReadProof,
+) -> Result<&'a str, Refusal> {
+    let accepted = accepted_authorities(parts, app)?;
+    for authority in accepted.iter().copied() {
+        let target = Target {
+            method: parts.method.as_str(),
+            authority,
+            path: parts.uri.path(),
+            query: parts.uri.query(),
+        };
+        if proof.verify(&target) {
+            return Ok(authority);
+        }
+    }
+    Err(not_signed(&accepted))
+}
+
+fn accepted_authorities<'a, C: Clock>(
+    parts: &'a Parts,
+    app: &'a App<C>,
+) -> Result<Vec<&'a str>, Refusal> {
+    // Another process of this ledger was asked, under names of its own.
+    let passed_on = parts.extensions.get::<PassedOn>();
+    if let Some(authorities) = passed_on.and_then(|passed_on| passed_on.authorities.as_deref()) {
+        return Ok(authorities.split(',').collect());
+    }
+    let is_from_here = loopback::check(parts).is_ok();
+    let authorities = &app.signed_reads.authorities;
+    authorities.accepted(&parts.headers, is_from_here)
 }
 
 /// The value of a field that has to come once.
@@ -272,7 +295,7 @@ fn unsigned(message: String) -> Refusal {
     Refusal::new(Code::MissingCredentials, Kind::Authentication, message)
 }
 
-/// X811-2002, with the ledger's own time: the reader's clock may be the one that is wrong.
+/// X811-2002, with the offset of the reader's clock: the ledger's time minus the signed time.
 fn check_times(proof: &ReadProof, now: TimestampMs, begun_at: TimestampMs) -> Result<(), Refusal> {
     let why = match proof.check_fresh(now) {
         Err(why) => why.to_string(),
@@ -283,10 +306,21 @@ fn check_times(proof: &ReadProof, now: TimestampMs, begun_at: TimestampMs) -> Re
         }
         Ok(()) => return Ok(()),
     };
-    let message = format!("the signature is not taken at {}: {why}", now.to_rfc3339());
-    let refusal = Refusal::new(Code::TimestampInvalid, Kind::Authentication, message);
     let (created_ms, now_ms) = (proof.created().as_ms(), now.as_ms());
-    Err(refusal.with_details(json!({ "created_ms": created_ms, "now_ms": now_ms })))
+    let as_signed = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
+    let offset_ms = as_signed(now_ms).saturating_sub(as_signed(created_ms));
+    let side = if offset_ms < 0 { "ahead of" } else { "behind" };
+    let message = format!(
+        "the signature is dated {} ms {side} this ledger's clock, which says {}: {why}",
+        offset_ms.unsigned_abs(),
+        now.to_rfc3339()
+    );
+    let refusal = Refusal::new(Code::TimestampInvalid, Kind::Authentication, message);
+    Err(refusal.with_details(json!({
+        "created_ms": created_ms,
+        "now_ms": now_ms,
+        "offset_ms": offset_ms,
+    })))
 }
 
 /// A registered, active DID and one of its present keys (AX-29, AX-30).
@@ -314,11 +348,17 @@ fn check_standing(key_id: &KeyId, world: &World, now: TimestampMs) -> Result<(),
     }
 }
 
-fn not_signed(target: &Target<'_>) -> Refusal {
-    let message = "the key in keyid did not sign this request: sign its method, the authority \
-                   in details, and path and query as they are sent";
+/// The client must not sign for an authority because a refusal names it (decision 0297): the sentence
+/// is for a person.
+fn not_signed(authorities: &[&str]) -> Refusal {
+    let message = format!(
+        "the key in keyid did not sign this request for this ledger: sign its method, its path and \
+         query as they are sent, and the authority {}. If you ask under another name, use that one as \
+         the ledger's address, or have its operator add yours to --public-authority",
+        authorities.join(" or ")
+    );
     let refusal = Refusal::new(Code::SignatureInvalid, Kind::Authentication, message);
-    refusal.with_details(json!({ "authority": target.authority }))
+    refusal.with_details(json!({ "authorities": authorities }))
 }
 
 /// A read that is not answered. What lacks a good signature is told which one is wanted.

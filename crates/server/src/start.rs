@@ -218,7 +218,7 @@ fn tell_of_start(identity: &Identity, world: &World, address: SocketAddr, is_new
 /// Cards name this server as clients reach it: past a proxy with TLS under its public name, else as it
 /// listens.
 fn cards(config: &ServerConfig, local_addr: SocketAddr, identity: &Identity) -> Cards {
-    let base_url = match &config.public_authority {
+    let base_url = match config.public_authorities.first() {
         Some(authority) => format!("https://{authority}"),
         None => format!("http://{local_addr}"),
     };
@@ -232,8 +232,7 @@ fn signed_reads(config: &ServerConfig, local_addr: SocketAddr, now: TimestampMs)
         auditors: config.auditors.clone(),
         operators: config.operators.clone(),
     };
-    let authority = config.public_authority.as_deref();
-    SignedReads::new(authority, local_addr, privileges, now)
+    SignedReads::new(&config.public_authorities, local_addr, privileges, now)
 }
 
 /// Networks that somebody can be asked about.

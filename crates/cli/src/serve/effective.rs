@@ -47,7 +47,8 @@ impl TryFrom<Settings> for Effective {
         server.metrics_listen = given.metrics.listen;
         put(&mut server.open_reads, given.server.open_reads);
         given.server.put_into(&mut server.connections);
-        server.public_authority = given.server.public_authority;
+        let authorities = given.server.public_authority;
+        put(&mut server.public_authorities, authorities);
         put(&mut server.auditors, given.server.auditors);
         put(&mut server.operators, given.server.operators);
         let binding = given.rules.payer_binding.map(|binding| match binding {
@@ -315,7 +316,7 @@ fn shown_server(server: &ServerConfig) -> settings::Server {
     settings::Server {
         listen: Some(server.listen),
         open_reads: Some(server.open_reads),
-        public_authority: server.public_authority.clone(),
+        public_authority: Some(server.public_authorities.clone()),
         auditors: Some(server.auditors.clone()),
         operators: Some(server.operators.clone()),
         ..settings::Server::of(&server.connections)

@@ -17,7 +17,7 @@ use x811_protocol::did::Did;
 use x811_protocol::parameters::{self, Leniency};
 use x811_server::{ConnectionLimits, RateLimits};
 
-use super::value::{Binding, Block, LogFormat, Readers, Secret, leniency, looks};
+use super::value::{Binding, Block, LogFormat, Readers, Secret, leniency, looks, one_or_several};
 
 /// Declares a section whose keys are members of what the server is started with, under one name: the
 /// section, what puts it there, and what shows it again. Keys that mean more stand `beside`.
@@ -121,9 +121,16 @@ section! {
             default_missing_value = "true"
         )]
         open_reads: bool,
-        /// Host and port that clients know this ledger by; signed reads are made for it
-        #[arg(long, env = "X811_PUBLIC_AUTHORITY", value_name = "HOST[:PORT]")]
-        public_authority: String,
+        /// Host and port that clients know this ledger by, for which signed reads are made; once for
+        /// each, or with commas
+        #[arg(
+            long,
+            env = "X811_PUBLIC_AUTHORITY",
+            value_name = "HOST[:PORT]",
+            value_delimiter = ','
+        )]
+        #[serde(deserialize_with = "one_or_several")]
+        public_authority: Vec<String>,
         /// Agent that may read every inbox and interaction; may be given again
         #[arg(
             long = "auditor",

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::{FinalBy, Leniency};
@@ -214,6 +214,25 @@ pub(super) fn leniency(text: &str) -> Result<Leniency, String> {
         "reference_sdk" => Ok(Leniency::ReferenceSdk),
         _ => Err("there are `uuids`, `addresses` and `reference_sdk`".to_owned()),
     }
+}
+
+/// One string, or a list of strings: settings that took one take several.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a string or a list of strings")]
+enum OneOrSeveral {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// Reads a setting that is given once in a file, as one string or as a list.
+pub(super) fn one_or_several<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<String>>, D::Error> {
+    let given = match OneOrSeveral::deserialize(deserializer)? {
+        OneOrSeveral::One(one) => vec![one],
+        OneOrSeveral::Several(several) => several,
+    };
+    Ok(Some(given))
 }
 
 /// The four looks, with commas between.

@@ -95,4 +95,13 @@ impl Refused {
             .as_u64()?;
         Some(TimestampMs::new(as_of_ms))
     }
+
+    /// The ledger's time minus the signed time in milliseconds, where a signed read is refused for its
+    /// time.
+    pub(super) fn clock_offset_ms(&self) -> Option<i64> {
+        if self.code != Code::TimestampInvalid {
+            return None;
+        }
+        self.details.as_ref()?.get("offset_ms")?.as_i64()
+    }
 }

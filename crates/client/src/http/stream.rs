@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, HeaderValue};
-use reqwest::{Method, Response};
+use reqwest::{Method, Response, Url};
 use serde::Deserialize;
 use tokio::time::timeout;
 use x811_protocol::did::Did;
@@ -66,7 +66,33 @@ impl LedgerClient {
         let instance = request.instance.as_ref();
         query.extend(instance.map(|instance| ("instance", instance.as_str())));
         let url = self.url(&["api", "v1", "messages", &uuid, "stream"], &query);
-        let mut asked = self.signed(Method::GET, &url)?;
+        let offset_ms = self.clock_offset.ms();
+        let mut opened = self.open_stream(&url, request, offset_ms).await?;
+        if let Err(refused) = &opened
+            && let Some(offset_ms) = self.clock_offset.corrected(offset_ms, refused)
+        {
+            opened = self.open_stream(&url, request, offset_ms).await?;
+        }
+        let response = opened.map_err(|refused| refused.refusal())?;
+        let mut stream = MessageStream {
+            me,
+            url: self.base_url().to_owned(),
+            response,
+            lines: Lines::default(),
+            place: None,
+        };
+        stream.fill(FIRST_SILENCE).await?;
+        Ok(stream)
+    }
+
+    /// The answer to a request for a stream, signed by `offset_ms`: the open stream, or the refusal.
+    async fn open_stream(
+        &self,
+        url: &Url,
+        request: &StreamRequest,
+        offset_ms: i64,
+    ) -> Result<Result<Response, Reply>, ClientError> {
+        let mut asked = self.signed(Method::GET, url, offset_ms)?;
         asked = asked.header(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(last) = request.last {
             asked = asked.header(LAST_EVENT_ID, last.to_string());
@@ -78,18 +104,10 @@ impl LedgerClient {
         let answered = timeout(FIRST_SILENCE, asked.send()).await;
         let answered = answered.map_err(|_| lost("no answer in time".to_owned()))?;
         let response = answered.map_err(|error| lost(cause_of(&error)))?;
-        if response.status() != 200 {
-            return Err(Reply::read_of(response, &url).await?.refusal());
+        if response.status() == 200 {
+            return Ok(Ok(response));
         }
-        let mut stream = MessageStream {
-            me,
-            url: self.base_url().to_owned(),
-            response,
-            lines: Lines::default(),
-            place: None,
-        };
-        stream.fill(FIRST_SILENCE).await?;
-        Ok(stream)
+        Reply::read_of(response, url).await.map(Err)
     }
 
     /// The next message of a stream, verified: a page of one, set apart where it must not be believed.

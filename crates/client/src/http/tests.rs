@@ -1,5 +1,7 @@
 //! Retries, lost answers and false signatures, against a ledger that answers from a script.
 
+mod clock_offset;
+
 use serde_json::{Value, json};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::code::Code;

@@ -62,7 +62,7 @@ fn every_fault_has_its_sentence() {
         (
             |c| {
                 c.open_reads = true;
-                c.public_authority = Some("ledger.example.org".to_owned());
+                c.public_authorities = vec!["ledger.example.org".to_owned()];
             },
             "leave one of the two out",
         ),
@@ -149,7 +149,7 @@ fn a_public_authority_is_what_clients_sign() {
         "ledger.example.org:8811",
         "[2001:db8::1]:8811",
     ] {
-        config.public_authority = Some(good.to_owned());
+        config.public_authorities = vec![good.to_owned()];
         assert_eq!(config.validate(), Ok(()), "{good}");
     }
     for bad in [
@@ -162,13 +162,12 @@ fn a_public_authority_is_what_clients_sign() {
         "ledger.example.org:",
         "ledger.example.org:x",
         "ledger example org",
+        "ledger.example.org,127.0.0.1:8811",
     ] {
-        config.public_authority = Some(bad.to_owned());
-        assert_eq!(
-            config.validate(),
-            Err(ConfigErrors(vec![ConfigError::PublicAuthority])),
-            "{bad}"
-        );
+        config.public_authorities = vec!["ledger.example.org".to_owned(), bad.to_owned()];
+        let given = bad.to_owned();
+        let fault = ConfigError::PublicAuthority { given };
+        assert_eq!(config.validate(), Err(ConfigErrors(vec![fault])), "{bad}");
     }
 }
 

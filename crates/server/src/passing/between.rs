@@ -3,7 +3,7 @@
 //!
 //! No client gets here: what one reads is not passed on, and `take` lets in processes alone.
 
-use super::exchange;
+use super::{Asker, exchange};
 use crate::app::App;
 use crate::error::ApiError;
 use axum::Json;
@@ -43,7 +43,10 @@ pub(crate) async fn is_newest<C: Clock>(
 }
 
 async fn ask<C: Clock, T: DeserializeOwned>(app: &App<C>, target: &str) -> Result<T, ApiError> {
-    let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
+    let nobody = Asker {
+        client: SocketAddr::from(([0, 0, 0, 0], 0)),
+        authorities: None,
+    };
     let (none, nothing) = (HeaderMap::new(), Bytes::new());
     let answer = exchange(app, (&Method::GET, target), nobody, &none, nothing).await?;
     let unread = || ApiError::not_yet("the process that writes gave no answer: ask again");

@@ -23,7 +23,7 @@ const PURPOSE: &[u8] = b"x811 processes of one ledger, form 1";
 /// How far apart the clocks of two processes may be, and how long a request may be under way.
 const TOLERANCE_MS: u64 = 10_000;
 
-/// Stands for an authority that is none of the process's own.
+/// Stands for a process that accepts no authority.
 const NONE: &str = "-";
 
 /// What is passed on.
@@ -32,7 +32,8 @@ pub(super) struct Asked<'a> {
     /// Path and query.
     pub(super) target: &'a str,
     pub(super) client: SocketAddr,
-    pub(super) authority: Option<&'a str>,
+    /// Separated by commas.
+    pub(super) authorities: Option<&'a str>,
     pub(super) body: &'a [u8],
 }
 
@@ -40,7 +41,7 @@ pub(super) struct Asked<'a> {
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) client: SocketAddr,
-    pub(super) authority: Option<String>,
+    pub(super) authorities: Option<String>,
     pub(super) nonce: String,
     body_digest: String,
 }
@@ -83,9 +84,9 @@ impl Seal {
     pub(super) fn ask(&self, asked: &Asked<'_>, now: TimestampMs) -> (String, String) {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
         let nonce = format!("{}{count:016x}", self.name);
-        let authority = asked.authority.unwrap_or(NONE);
+        let authorities = asked.authorities.unwrap_or(NONE);
         let (client, body) = (asked.client, digest(asked.body));
-        let said = format!("{} {nonce} {client} {authority} {body}", now.as_ms());
+        let said = format!("{} {nonce} {client} {authorities} {body}", now.as_ms());
         let mac = self.of_request(asked.method, asked.target, &said);
         (
             format!("{said} {}", hex::encode(mac.finalize().into_bytes())),
@@ -108,10 +109,10 @@ impl Seal {
         let at_ms: u64 = fields.next()?.parse().ok()?;
         let nonce = fields.next()?.to_owned();
         let client = fields.next()?.parse().ok()?;
-        let authority = fields.next()?;
+        let authorities = fields.next()?;
         let opened = Opened {
             client,
-            authority: (authority != NONE).then(|| authority.to_owned()),
+            authorities: (authorities != NONE).then(|| authorities.to_owned()),
             body_digest: fields.next()?.to_owned(),
             nonce,
         };
@@ -176,7 +177,7 @@ mod tests {
             method: "POST",
             target: "/api/v1/messages",
             client: "192.0.2.7:4711".parse().unwrap(),
-            authority: Some("ledger.example.org"),
+            authorities: Some("ledger.example.org,127.0.0.1:8811"),
             body,
         }
     }
@@ -201,7 +202,8 @@ mod tests {
         assert!(open(&strange, "POST", "/api/v1/messages", 1_000_000).is_none());
         let opened = open(&seal, "POST", "/api/v1/messages", 1_003_000).unwrap();
         assert_eq!(opened.client, "192.0.2.7:4711".parse().unwrap());
-        assert_eq!(opened.authority.as_deref(), Some("ledger.example.org"));
+        let authorities = "ledger.example.org,127.0.0.1:8811";
+        assert_eq!(opened.authorities.as_deref(), Some(authorities));
         assert!(opened.is_of(b"body") && !opened.is_of(b"other"));
         // Caught on the wire and sent once more.
         assert!(open(&seal, "POST", "/api/v1/messages", 1_003_000).is_none());

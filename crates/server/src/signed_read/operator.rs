@@ -1,6 +1,6 @@
 //! Who has bodies erased and exclusions lifted: an operator, and what it signed for that.
 
-use super::{ReadRefusal, Reader, malformed, only};
+use super::{ReadRefusal, Reader, covered_authority, malformed, only};
 use crate::app::App;
 use crate::error::ApiError;
 use axum::extract::FromRequestParts;
@@ -9,7 +9,6 @@ use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_protocol::did::Did;
 use x811_protocol::event::{ErasureOrder, LiftOrder};
-use x811_protocol::refusal::Refusal;
 use x811_protocol::signed_read::{ReadProof, SIGNATURE, SIGNATURE_INPUT};
 use x811_protocol::stream::Subject;
 
@@ -77,16 +76,16 @@ impl<C: Clock> FromRequestParts<Arc<App<C>>> for Operator {
         let reader = Reader::from_request_parts(parts, app).await?;
         let did = reader.operator(app);
         let did = did.ok_or_else(ApiError::not_an_operator)?;
-        let proof: Result<ReadProof, Refusal> = ReadProof::parse(
+        let proof = ReadProof::parse(
             only(&parts.headers, SIGNATURE_INPUT)?,
             only(&parts.headers, SIGNATURE)?,
         )
-        .map_err(malformed);
-        let authority = app.signed_reads.authorities.of(&parts.headers)?;
+        .map_err(malformed)?;
+        let authority = covered_authority(parts, app, &proof)?.to_owned();
         Ok(Operator {
             did,
-            proof: proof?,
-            authority: authority.to_owned(),
+            proof,
+            authority,
         })
     }
 }

@@ -19,14 +19,14 @@ fn advice(config: &ServerConfig) -> Vec<&'static str> {
              that calls it by a loopback name lets everybody in: never run one in front of it",
         );
     }
-    if !config.listen.ip().is_loopback() && config.public_authority.is_none() {
+    if !config.listen.ip().is_loopback() && config.public_authorities.is_empty() {
         advice.push(
             "others can reach this address, but signed reads are taken under the address itself \
              and the loopback names alone: set --public-authority to the host and port that \
              clients use",
         );
     }
-    if config.public_authority.is_some()
+    if !config.public_authorities.is_empty()
         && config.listen.ip().is_loopback()
         && !config.rate_limits.limit_loopback
     {
@@ -78,7 +78,7 @@ mod tests {
         let mut config = config(Path::new("data"));
         assert!(advice(&config).is_empty());
         config.listen = "0.0.0.0:8811".parse().unwrap();
-        config.public_authority = Some("ledger.example.org".to_owned());
+        config.public_authorities = vec!["ledger.example.org".to_owned()];
         config.checkpoint_dir = Some("data-2".into());
         assert!(advice(&config).is_empty());
     }
@@ -88,7 +88,7 @@ mod tests {
         type Spoil = fn(&mut ServerConfig);
         let table: [(Spoil, &str); 4] = [
             (
-                |c| c.public_authority = Some("ledger.example.org".to_owned()),
+                |c| c.public_authorities = vec!["ledger.example.org".to_owned()],
                 "have it set X-Forwarded-For",
             ),
             (|c| c.open_reads = true, "never run one in front of it"),

@@ -175,7 +175,7 @@ impl<C: Clock> Begun<C> {
             body_read_ms: config.connections.body_read_ms,
             limiter: Limiter::new(
                 config.rate_limits.clone(),
-                config.public_authority.is_some(),
+                !config.public_authorities.is_empty(),
             ),
             contracts: contracts(&config.network)?,
             presence: Presence::default(),

@@ -39,7 +39,7 @@ impl Addresses {
 
     /// What this process calls itself to others.
     pub(super) fn name(&self, config: &ServerConfig) -> String {
-        match &config.public_authority {
+        match config.public_authorities.first() {
             Some(authority) => format!("{} ({authority})", self.local_addr),
             None => self.local_addr.to_string(),
         }
@@ -105,7 +105,7 @@ pub(super) async fn raise<C: Clock, E: Entropy>(
         body_read_ms: config.connections.body_read_ms,
         limiter: Limiter::new(
             config.rate_limits.clone(),
-            config.public_authority.is_some(),
+            !config.public_authorities.is_empty(),
         ),
         contracts: ground.contracts,
         signed_reads,

@@ -188,7 +188,7 @@ async fn lc_3_registrations_of_all_addresses_and_hour() {
 
     let world = World::start_with(|config| {
         config.open_reads = false;
-        config.public_authority = Some("ledger.example.org".to_owned());
+        config.public_authorities = vec!["ledger.example.org".to_owned()];
         config.rate_limits.registrations_per_hour = 2;
     })
     .await;
@@ -264,7 +264,7 @@ async fn lc_3_reads_that_wait_are_limited_per_inbox() {
 async fn limits_past_a_silent_proxy_limits_by_did_hold() {
     let world = World::start_with(|config| {
         config.open_reads = false;
-        config.public_authority = Some("ledger.example.org".to_owned());
+        config.public_authorities = vec!["ledger.example.org".to_owned()];
         config.rate_limits.requests_per_second_per_did = 1;
         config.rate_limits.burst_per_did = 1;
     })

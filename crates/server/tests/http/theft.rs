@@ -15,6 +15,9 @@ const SOME_ID: &str = "0190a1b2-c3d4-7e5f-8901-234567890abc";
 /// Words of the deal that no refusal may repeat.
 const SECRETS: [&str; 5] = ["Bonjour", "Hello", "10.25", "x811/", "translate"];
 
+/// What clients know a ledger by.
+const PUBLIC: [&str; 2] = ["ledger.example.org", "x811.ledgers.svc:8811"];
+
 /// What a thief changes of what was honest.
 type Change<'a, T> = &'a dyn Fn(&mut T);
 
@@ -320,15 +323,16 @@ async fn promise_7_a_signature_is_good_for_a_minute() {
         } else {
             empty_handed("out of time", &answer, 401, "X811-2002");
             let body = answer.json();
-            let ahead_ms = body["details"]["now_ms"].as_i64().unwrap()
-                - body["details"]["created_ms"].as_i64().unwrap();
-            assert_eq!(ahead_ms, age_s * 1_000);
-            assert!(
-                body["message"]
-                    .as_str()
-                    .unwrap()
-                    .contains("2026-01-01T00:05:00")
-            );
+            let details = &body["details"];
+            let offset_ms =
+                details["now_ms"].as_i64().unwrap() - details["created_ms"].as_i64().unwrap();
+            assert_eq!(offset_ms, age_s * 1_000);
+            assert_eq!(details["offset_ms"], offset_ms);
+            let side = if age_s < 0 { "ahead of" } else { "behind" };
+            let offset = format!("{} ms {side} this ledger's clock", offset_ms.abs());
+            let message = body["message"].as_str().unwrap();
+            assert!(message.contains(&offset), "{message}");
+            assert!(message.contains("2026-01-01T00:05:00"), "{message}");
         }
     }
 }
@@ -348,7 +352,7 @@ async fn promise_7_a_restart_does_not_open_a_replay() {
             async |_| {},
             |config| {
                 config.open_reads = false;
-                config.public_authority = Some(authority.to_string());
+                config.public_authorities = vec![authority.to_string()];
             },
         )
         .await;
@@ -378,22 +382,57 @@ async fn promise_7_a_cursor_of_another_inbox_is_none_of_this_one() {
 async fn promise_7_a_public_authority_is_what_is_signed_whatever_is_dialled() {
     let world = World::start_with(|config| {
         config.open_reads = false;
-        config.public_authority = Some("ledger.example.org".to_owned());
+        config.public_authorities = PUBLIC.map(str::to_owned).to_vec();
     })
     .await;
     let agent = world.agent().await;
     let inbox = inbox_of(&agent);
     let dialled = world.get_as(&agent, &inbox).await;
     let body = dialled.refused(401, "X811-2003");
-    assert_eq!(
-        body["details"],
-        json!({ "authority": "ledger.example.org" })
-    );
-    let public = Claim {
-        authority: "ledger.example.org".to_owned(),
-        ..Claim::of(&world, &agent, &inbox)
+    assert_eq!(body["details"], json!({ "authorities": PUBLIC }));
+    let message = body["message"].as_str().unwrap();
+    assert!(message.contains(&PUBLIC.join(" or ")), "{message}");
+    for authority in PUBLIC {
+        let public = Claim {
+            authority: authority.to_owned(),
+            ..Claim::of(&world, &agent, &inbox)
+        };
+        world.ask_signed(&inbox, &public.sign()).await.expect(200);
+        let again = world.ask_signed(&inbox, &public.sign()).await;
+        empty_handed("a replay", &again, 409, "X811-2001");
+    }
+}
+
+/// A loopback name is that of every machine: a signature for it is good on this one alone.
+#[tokio::test]
+async fn promise_7_a_loopback_name_beside_a_public_one_is_for_this_machine() {
+    const LOOPBACK: &str = "localhost:8811";
+    let world = World::start_with(|config| {
+        config.open_reads = false;
+        config.public_authorities = ["ledger.example.org", LOOPBACK].map(str::to_owned).to_vec();
+    })
+    .await;
+    let agent = world.agent().await;
+    let inbox = inbox_of(&agent);
+    let signed = || {
+        let claim = Claim {
+            authority: LOOPBACK.to_owned(),
+            ..Claim::of(&world, &agent, &inbox)
+        };
+        claim.sign()
     };
-    world.ask_signed(&inbox, &public.sign()).await.expect(200);
+    world.ask_signed(&inbox, &signed()).await.expect(200);
+    for (name, value) in [
+        ("x-forwarded-for", "203.0.113.9"),
+        ("forwarded", "for=203.0.113.9"),
+        ("host", "ledger.example.org"),
+    ] {
+        let fields = signed();
+        let [input, signature] = both(&fields);
+        let passed_on = [input, signature, (name, value)];
+        let answer = world.ask(Method::GET, &inbox, &passed_on).await;
+        empty_handed(name, &answer, 401, "X811-2003");
+    }
 }
 
 #[tokio::test]

@@ -50,7 +50,7 @@ fn the_file_holds_where_nothing_else_is_said() {
         &shown,
         &[
             ("/server/listen", json!("127.0.0.1:7001")),
-            ("/server/public_authority", json!("ledger.example:8443")),
+            ("/server/public_authority", json!(["ledger.example:8443"])),
             ("/server/auditors", json!([])),
             ("/network/rpc_url", json!("(hidden)")),
             ("/rules/lenient", json!(["addresses"])),
@@ -71,6 +71,7 @@ fn the_environment_wins_over_the_file_and_options_over_both() {
     let environment = [
         ("X811_LISTEN", "127.0.0.1:7002"),
         ("X811_AUDITORS", AUDITOR),
+        ("X811_PUBLIC_AUTHORITY", "ledger.example,127.0.0.1:7003"),
         ("X811_LENIENT", "uuids,addresses"),
         ("X811_TRUSTED_PROXIES", "192.0.2.1,2001:db8::/32"),
         ("X811_LIMIT_LOOPBACK", "true"),
@@ -83,6 +84,10 @@ fn the_environment_wins_over_the_file_and_options_over_both() {
         &[
             ("/server/listen", json!("127.0.0.1:7003")),
             ("/server/auditors", json!([AUDITOR])),
+            (
+                "/server/public_authority",
+                json!(["ledger.example", "127.0.0.1:7003"]),
+            ),
             ("/rules/lenient", json!(["uuids", "addresses"])),
             ("/rates/trusted_proxies", json!(["192.0.2.7/32"])),
             ("/rates/limit_loopback", json!(true)),
