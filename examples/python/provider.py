@@ -1,11 +1,14 @@
 """A provider of `upper` at an x811 ledger, from docs/connect.md alone: it registers, offers, works,
 delivers, waits until it is paid, and checks the proof: provider.py LEDGER_URL ACCOUNT_TO_BE_PAID"""
-import base64, contextlib, hashlib, json, os, sys, time, urllib.error, urllib.request, uuid
+import base64, contextlib, hashlib, json, os, sys, time, urllib.error, urllib.parse, urllib.request, uuid
 import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 LEDGER, ACCOUNT = sys.argv[1].rstrip("/"), sys.argv[2]
 BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+# A ledger on this machine is never asked through a proxy; for another one, HTTP_PROXY and HTTPS_PROXY count.
+IS_HERE = urllib.parse.urlsplit(LEDGER).hostname in ("localhost", "127.0.0.1", "::1")
+HTTP = urllib.request.build_opener(urllib.request.ProxyHandler({} if IS_HERE else None))
 
 def uuid7():
     at, rest = int(time.time() * 1000), int.from_bytes(os.urandom(10), "big")
@@ -51,7 +54,7 @@ def call(method, path, query="", body=None, signed=True):
         signature = base64.b64encode(key.sign(base.encode())).decode()
         request.add_header("Signature-Input", f"sig={covered}")
         request.add_header("Signature", f"sig=:{signature}:")
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    with HTTP.open(request, timeout=60) as answer:
         return answer.read()
 
 def say(to, kind, payload):

@@ -2,6 +2,8 @@
 // delivers, waits until it is paid, and checks the proof of that.
 //
 //     npm ci && npm run build && node dist/provider.js http://127.0.0.1:8811 0xYourAccountWithItsChecksum
+//
+// Through a proxy, with Node 22.21 or 24.5 and later: NODE_USE_ENV_PROXY=1 NO_PROXY=localhost,127.0.0.1
 import { createHash, createPublicKey, generateKeyPairSync, randomBytes, randomUUID, sign, verify } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 

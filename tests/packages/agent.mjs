@@ -52,6 +52,9 @@ function paying() {
   };
 }
 
+// What is easily signed in another form than it is sent in: every REQUEST has it, and the ledger verifies it.
+const hard = { when: new Date(0), absent: undefined, numbers: [-0, 1e-7, 2 ** 53 - 1], "\u{1f600}": "\ufb33\u0001" };
+
 mkdirSync(folder, { recursive: true });
 const ledger = new Watched(settings.ledger, Keys.ofHome(settings.home, settings.agent));
 const how = settings.negotiation;
@@ -69,7 +72,7 @@ const loop = role === "provider"
     caps: settings.caps && new Caps({ perInteraction: settings.caps.per_interaction, perDay: settings.caps.per_day }),
     orders: settings.orders.map((order) => ({
       key: order.key, provider: order.provider, taskType: order.task_type, maxBudget: order.max_budget,
-      deadlineS: order.deadline_s, parameters: order.parameters, policy: order.policy, threshold: order.threshold,
+      deadlineS: order.deadline_s, parameters: { ...order.parameters, ...hard }, policy: order.policy, threshold: order.threshold,
       opening: order.opening, deliverables: order.deliverables,
     })),
   });

@@ -68,6 +68,9 @@ def paying():
     return paid
 
 
+#: What is easily signed in another form than it is sent in: every REQUEST has it, and the ledger verifies it.
+HARD = {"pair": (1, (2, 3)), "numbers": [-0.0, 1e-7, 5.0, 2**53 - 1], "\U0001f600": "\ufb33\u0001"}
+
 FOLDER.mkdir(parents=True, exist_ok=True)
 ledger = Watched(SETTINGS["ledger"], x811.Keys.of_home(SETTINGS["home"], SETTINGS["agent"]))
 negotiation = SETTINGS.get("negotiation") and x811.Negotiation(**SETTINGS["negotiation"])
@@ -79,7 +82,7 @@ if ROLE == "provider":
     until = None
 else:
     caps = SETTINGS["caps"] and x811.Caps(**SETTINGS["caps"])
-    orders = [x811.Order(**order) for order in SETTINGS["orders"]]
+    orders = [x811.Order(**order | {"parameters": order["parameters"] | HARD}) for order in SETTINGS["orders"]]
     loop = x811.Initiator(ledger, FOLDER, caps, paying(), lambda request, offer: True,
                           lambda request, result: result["content"] == request["parameters"]["text"].upper() or "other text",
                           orders, watch=watch, negotiation=negotiation)

@@ -117,7 +117,7 @@ try {
   one.close();
   assert.throws(() => new State(folder, "did:x811:b", "did:x811:l"), StateFault);
   const again = new State(folder, "did:x811:a", "did:x811:l");
-  assert.deepEqual(again.outbox.map((kept) => kept.envelope), [`{"id":"e","created":"${said.created}"}`]);
+  assert.deepEqual(again.outbox.map((kept) => kept.envelope), [`{"created":"${said.created}","id":"e"}`]);
   for (const [outcome, sealed, may] of [["delivered", 1, false], ["refused", 1, true], ["dead", 2, true], ["refused", 3, false]]) {
     again.task("i").steps.accept = { sealed, outcome };
     assert.equal(again.maySeal("i", "accept"), may);

@@ -9,7 +9,8 @@ export class Keys {
   readonly profile: string;
   /** In multibase. */
   readonly public: string;
-  /** A signed envelope, with a new id and nonce. Sealing sends nothing. */
+  /** A signed envelope, with a new id and nonce, and the payload as JSON.stringify writes it. Throws a TypeError that
+   * names the member, `parameters.items[2].when`, where JSON cannot represent one. Sealing sends nothing. */
   seal(to: string, type: string, payload: Members): Members;
 }
 
@@ -27,7 +28,8 @@ export class Refused extends Error {
   readonly details: Members;
 }
 
-/** One ledger as one agent uses it (docs/connect.md). */
+/** One ledger as one agent uses it (docs/connect.md). It is reached through the proxy that HTTP_PROXY, HTTPS_PROXY or
+ * ALL_PROXY name when it is made, unless it is on this machine or NO_PROXY names it. */
 export class Ledger {
   constructor(url: string, keys: Keys);
   readonly url: string;

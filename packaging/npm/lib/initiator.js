@@ -6,6 +6,7 @@ import { Loop, paymentLookMs } from "./engine.js";
 import { Talks } from "./haggling.js";
 import { sha256 } from "./keys.js";
 import { PayLater } from "./paying.js";
+import { plain } from "./plain.js";
 
 /** No transfer begins with less than this left to declare it in, in milliseconds. */
 const leastWindowMs = 20_000;
@@ -13,6 +14,8 @@ const leastWindowMs = 20_000;
 const askAgainMs = 1_000;
 /** When a payment that may work later is tried again, in milliseconds. */
 const payAgainMs = 2_000;
+/** When a payment of which the ledger sees nothing, or nothing that pays, is seen to again, in milliseconds. */
+const payMoreMs = 15_000;
 
 const policies = ["auto", "human_approval", "threshold"];
 
@@ -22,7 +25,9 @@ const goodIfInline = (request, result) => ("content" in result ? true : null);
 /** `decide(request, offer)` says true to accept an OFFER (payloads), a text to reject it for that reason, null
  * to be asked again in a second. `judge(request, result)` says true, a text to dispute, null to be asked again.
  * `pay(due)` pays and gives `{txHash, payer, authorizationNonce?}`, or nothing where it declared the PAYMENT
- * itself, as `binaryPayer` does; it throws PayLater to be called again.
+ * itself, as `binaryPayer` does; it throws PayLater to be called again. One that declares the PAYMENT itself is
+ * also called again while the ledger sees no transaction that pays: fees may have to be raised, or another account
+ * may have sent the authorization.
  *
  * An OFFER of a provider whose score of trust is below `leastTrust` hundredths is rejected, without asking
  * `decide`. Where the policy of an order asks a person, their answer stands in place of `decide`; it does not lift
@@ -33,6 +38,7 @@ export class Initiator extends Loop {
       throw new TypeError("an initiator does not start without caps: new Caps({ perInteraction, perDay })");
     if (!negotiation && orders.some((order) => order.opening !== undefined))
       throw new TypeError("an order with an opening price is negotiated: say how, new Negotiation({ perTurn })");
+    plain(orders, "orders");
     for (const { policy = "auto", maxBudget, threshold = "0", opening = "0" } of orders) {
       if (!policies.includes(policy)) throw new TypeError(`a policy is ${policies.join(", ")}: ${policy}`);
       [maxBudget, threshold, opening].map(microUsdc);
@@ -121,7 +127,11 @@ export class Initiator extends Loop {
       task.look_at_ms = Date.now() + paymentLookMs;
       if (!can("payment")) return;
       const { transactions } = await this.ledger.settlement(interaction);
-      if (transactions.length === 0) await this.#pay(interaction, task, view);
+      const pays = ({ standing }) => !["unseen", "refuted"].includes(standing.kind);
+      const isTried = transactions.length > 0 && Date.now() < (task.pay_more_at_ms ?? 0);
+      if (transactions.some(pays) || isTried) return;
+      task.pay_more_at_ms = Date.now() + payMoreMs;
+      await this.#pay(interaction, task, view);
     }
   }
 

@@ -2,6 +2,7 @@
 import { createHash, createPrivateKey, createPublicKey, randomBytes, randomUUID, sign, verify as check } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { plain } from "./plain.js";
 
 const base58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 /** What stands before an Ed25519 key in multicodec. */
@@ -91,12 +92,13 @@ export class Keys {
     return sign(null, data, this.#key);
   }
 
-  /** A signed envelope, with a new id and nonce. Sealing sends nothing. */
+  /** A signed envelope, with a new id and nonce, and the payload as JSON has it. Throws a TypeError that names the
+   * member where JSON cannot represent one. Sealing sends nothing. */
   seal(to, type, payload) {
     const at = new Date();
     const said = {
       version: "0.1.0", id: uuid7(at.getTime()), type, from: this.did, to, created: at.toISOString(),
-      nonce: randomUUID(), payload,
+      nonce: randomUUID(), payload: plain(payload),
     };
     return { ...said, signature: this.sign(signedPart(canonical(said), this.profile)).toString("base64url") };
   }

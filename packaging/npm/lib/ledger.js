@@ -1,5 +1,6 @@
 // A ledger over HTTP: what is read and sent, and how answers are sorted (sections 4, 8 and 12).
 import { verify } from "./keys.js";
+import { senderTo } from "./outgoing.js";
 
 /** How long an answer may take, in milliseconds; a poll may wait besides. */
 const answerMs = 30_000;
@@ -21,8 +22,7 @@ export class Refused extends Error {
   }
 }
 
-/** Ends what is waited for when time is over or `over` is aborted. The signal alone does not do: in Node 20
- * that of a fetch is forgotten once its request is collected. */
+/** Ends what is waited for when time is over or `over` is aborted, whether or not the request heeds its signal. */
 class Limit {
   #controller = new AbortController();
   #abort = () => this.#controller.abort();
@@ -66,42 +66,47 @@ const uuidOf = (did) => did.slice(did.lastIndexOf(":") + 1);
 /** One ledger as one agent uses it. */
 export class Ledger {
   #info;
+  #send;
 
   constructor(url, keys) {
     const parsed = new URL(url);
+    if (!["http:", "https:"].includes(parsed.protocol)) throw new TypeError(`not the address of a ledger: ${url}`);
     [this.url, this.keys] = [parsed.href.replace(/\/$/, ""), keys];
     [this.authority, this.prefix] = [parsed.host, parsed.pathname.replace(/\/$/, "")];
+    this.#send = senderTo(parsed, process.env);
   }
 
   async #open(method, path, { query = {}, body, signed = true, headers = {}, signal } = {}) {
     const text = new URLSearchParams(query).toString();
     const own = signed ? this.keys.signedRead(method, this.authority, this.prefix + path, text) : {};
+    const all = { "content-type": "application/json", ...headers, ...own };
     try {
-      return await fetch(this.url + path + (text && `?${text}`), {
-        method, body, signal, redirect: "error", headers: { "content-type": "application/json", ...headers, ...own },
-      });
+      return await this.#send(method, this.prefix + path + (text && `?${text}`), { headers: all, body, signal });
     } catch (lost) {
-      throw new Unreachable(`${this.url} does not answer: ${lost.cause ?? lost}`);
+      // Of several addresses of one name, the first.
+      throw new Unreachable(`${this.url} does not answer: ${lost.errors?.[0] ?? lost}`);
     }
   }
 
   async #call(method, path, options = {}) {
     const limit = new Limit(answerMs + (options.waitMs ?? 0), options.over);
+    let answer;
     try {
-      const answer = await limit.wait(this.#open(method, path, { ...options, signal: limit.signal }));
-      return this.#sorted(answer.status, await limit.wait(this.#text(answer)));
+      answer = await limit.wait(this.#open(method, path, { ...options, signal: limit.signal }));
+      return this.#sorted(answer.statusCode, await limit.wait(this.#text(answer)));
     } catch (lost) {
       if (lost instanceof Refused || lost instanceof Unreachable) throw lost;
       throw new Unreachable(`the answer of ${this.url} broke off: ${lost}`);
     } finally {
       limit.end();
+      answer?.destroy();
     }
   }
 
   async #text(answer) {
     const chunks = [];
     let bytes = 0;
-    for await (const chunk of answer.body ?? []) {
+    for await (const chunk of answer) {
       bytes += chunk.length;
       if (bytes > mostBytes) throw this.#tooLong(mostBytes);
       chunks.push(chunk);
@@ -190,17 +195,17 @@ export class Ledger {
   /** Pages of one message as they come, at first an empty one; ends by throwing. */
   async *stream(after, instance, over) {
     const limit = new Limit(firstSilenceMs, over);
-    let reader;
+    let answer;
     try {
       const headers = { accept: "text/event-stream" };
       const query = { instance, ...(after && { after }) };
-      const answer = await limit.wait(this.#open("GET", `${this.#mine()}/stream`, { query, headers, signal: limit.signal }));
-      if (answer.status !== 200) this.#sorted(answer.status, await limit.wait(this.#text(answer)));
-      reader = answer.body.getReader();
+      answer = await limit.wait(this.#open("GET", `${this.#mine()}/stream`, { query, headers, signal: limit.signal }));
+      if (answer.statusCode !== 200) this.#sorted(answer.statusCode, await limit.wait(this.#text(answer)));
+      const chunks = answer[Symbol.asyncIterator]();
       const decoder = new TextDecoder();
       yield { messages: [], next: null };
       let [text, place] = ["", undefined];
-      for (let chunk; !(chunk = await limit.wait(reader.read())).done; ) {
+      for (let chunk; !(chunk = await limit.wait(chunks.next())).done; ) {
         limit.again(silenceMs);
         text += decoder.decode(chunk.value, { stream: true });
         for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) {
@@ -217,8 +222,7 @@ export class Ledger {
       throw lost instanceof Refused ? lost : new Unreachable(`the stream broke off: ${lost}`);
     } finally {
       limit.end();
-      // The connection goes with it; whether that fails is nobody's matter any more.
-      reader?.cancel().catch(() => {});
+      answer?.destroy();
     }
     throw new Unreachable("the stream ended");
   }

@@ -3,6 +3,7 @@ import { budgetOf, feeOf, microUsdc, usdc } from "./caps.js";
 import { Loop, paymentLookMs } from "./engine.js";
 import { Talks } from "./haggling.js";
 import { sha256 } from "./keys.js";
+import { plain } from "./plain.js";
 
 /** The work has to end so long before its deadline, in milliseconds, for the RESULT still to arrive. */
 const workMarginMs = 10_000;
@@ -78,11 +79,17 @@ export class Provider extends Loop {
     if (!task || !this.state.maySeal(interaction, "result") || !this.state.maySeal(interaction, "error")) return;
     const { accept, request } = task.envelopes;
     if (fault !== null || !accept) return this.#fail(interaction, request.from, fault ?? "there is no ACCEPT");
-    const { content, contentType = "text/plain", ...more } = product;
-    this.say(interaction, "result", request.from, {
-      ...more, request_id: interaction, offer_id: accept.payload.offer_id, content_type: contentType, content,
-      result_hash: sha256(content).toString("hex"), execution_time_ms: Math.max(0, Date.now() - task.work_started_ms),
-    });
+    let payload;
+    try {
+      const { content, contentType = "text/plain", ...more } = product;
+      payload = plain({
+        ...more, request_id: interaction, offer_id: accept.payload.offer_id, content_type: contentType, content,
+        result_hash: sha256(content).toString("hex"), execution_time_ms: Math.max(0, Date.now() - task.work_started_ms),
+      });
+    } catch (unusable) {
+      return this.#fail(interaction, request.from, String(unusable));
+    }
+    this.say(interaction, "result", request.from, payload);
   }
 
   undelivered(entry) {
@@ -92,7 +99,7 @@ export class Provider extends Loop {
 
   #fail(interaction, initiator, reason) {
     this.alarm(interaction, `the work failed, and the initiator is told: ${reason}`);
-    const payload = { code: "X811-4022", message: reason.slice(0, mostReason), related_message_id: interaction };
+    const payload = { code: "X811-4022", message: reason.slice(0, mostReason).toWellFormed(), related_message_id: interaction };
     this.say(interaction, "error", initiator, payload);
   }
 }

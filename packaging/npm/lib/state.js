@@ -2,6 +2,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { dayMs } from "./caps.js";
+import { canonical } from "./keys.js";
 
 /** How many envelopes are sealed for one step at most; then a person has to look. */
 const mostSealed = 3;
@@ -113,13 +114,13 @@ export class State {
     return step === undefined || (["refused", "dead"].includes(step.outcome) && step.sealed < mostSealed);
   }
 
-  /** Puts a sealed envelope on its way. It is not sent before `save`. */
+  /** Puts a sealed envelope on its way, in the form that is signed. It is not sent before `save`. */
   put(interaction, act, envelope) {
     const step = (this.task(interaction).steps[act] ??= { sealed: 0 });
     step.sealed += 1;
     step.outcome = "open";
     this.outbox.push({
-      interaction, act, id: envelope.id, envelope: JSON.stringify(envelope), created_ms: Date.parse(envelope.created),
+      interaction, act, id: envelope.id, envelope: canonical(envelope), created_ms: Date.parse(envelope.created),
       tries: 0, not_before_ms: 0, is_doubtful: false,
     });
   }

@@ -11,6 +11,7 @@ from .engine import PAYMENT_LOOK_MS, Loop
 from .haggling import Talks
 from .keys import now_ms
 from .paying import Due, Paid, PayLater
+from .plain import plain
 
 #: No transfer begins with less than this left to declare it in, in milliseconds.
 LEAST_WINDOW_MS = 20_000
@@ -18,6 +19,8 @@ LEAST_WINDOW_MS = 20_000
 ASK_AGAIN_MS = 1_000
 #: When a payment that may work later is tried again, in milliseconds.
 PAY_AGAIN_MS = 2_000
+#: When a payment of which the ledger sees nothing, or nothing that pays, is seen to again, in milliseconds.
+PAY_MORE_MS = 15_000
 #: What makes the idempotency key of an order.
 ORDERS = uuid.UUID("8b1d9e4e-3a53-5f0e-9d70-0b8f7f6ce811")
 
@@ -47,6 +50,7 @@ class Order:
         for amount in (self.max_budget, self.threshold, self.opening):
             if amount is not None:
                 micro_usdc(amount)
+        plain(vars(self))
 
 
 def good_if_inline(request: dict, result: dict):
@@ -58,7 +62,9 @@ class Initiator(Loop):
     """`decide(request, offer)` says True to accept an OFFER (payloads), a text to reject it for that
     reason, None to be asked again in a second. `judge(request, result)` says True, a text to dispute,
     None to be asked again. `pay(Due)` pays and gives Paid, or None where it declared the PAYMENT itself,
-    as `binary_payer` does; it raises PayLater to be called again.
+    as `binary_payer` does; it raises PayLater to be called again. One that declares the PAYMENT itself is also called
+    again while the ledger sees no transaction that pays: fees may have to be raised, or another account may have
+    sent the authorization.
 
     An OFFER of a provider whose score of trust is below `least_trust` hundredths is rejected, without
     asking `decide`. Where the policy of an order asks a person, their answer stands in place of `decide`; it
@@ -159,8 +165,17 @@ class Initiator(Loop):
             self._verify(interaction, task, result)
         elif state == "verified":
             task["look_at_ms"] = now_ms() + PAYMENT_LOOK_MS
-            if can("payment") and not self.ledger.settlement(interaction)["transactions"]:
+            if can("payment") and self._needs_pay(interaction, task):
                 self._pay(interaction, task, view)
+
+    def _needs_pay(self, interaction, task) -> bool:
+        """Whether no transaction is named yet, or none that pays for a while."""
+        transactions = self.ledger.settlement(interaction)["transactions"]
+        is_tried = transactions and now_ms() < task.get("pay_more_at_ms", 0)
+        if is_tried or any(one["standing"]["kind"] not in ("unseen", "refuted") for one in transactions):
+            return False
+        task["pay_more_at_ms"] = now_ms() + PAY_MORE_MS
+        return True
 
     def _asked(self, interaction, task) -> dict:
         """The payload of this agent's own REQUEST."""

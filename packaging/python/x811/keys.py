@@ -14,6 +14,8 @@ import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from .plain import plain
+
 BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 #: What stands before an Ed25519 key in multicodec.
 ED25519 = b"\xed\x01"
@@ -116,11 +118,12 @@ class Keys:
         return self._key.sign(data)
 
     def seal(self, to: str, kind: str, payload: dict) -> dict:
-        """A signed envelope, with a new id and nonce. Sealing sends nothing."""
+        """A signed envelope, with a new id and nonce, and the payload as JSON has it. Raises a ValueError that names
+        the member where JSON cannot represent one. Sealing sends nothing."""
         at_ms = now_ms()
         envelope = {
             "version": "0.1.0", "id": uuid7(at_ms), "type": kind, "from": self.did, "to": to,
-            "created": rfc3339(at_ms), "nonce": str(uuid.uuid4()), "payload": payload,
+            "created": rfc3339(at_ms), "nonce": str(uuid.uuid4()), "payload": plain(payload),
         }
         body = canonical(envelope)
         signed = body if self.profile == "direct" else hashlib.sha256(body).digest()

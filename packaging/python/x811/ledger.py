@@ -2,9 +2,11 @@
 
 import http.client
 import json
+import os
 from urllib.parse import urlencode, urlsplit
 
 from .keys import Keys, verify
+from .outgoing import Route
 
 #: How long an answer may take, in seconds; a poll may wait besides.
 ANSWER_S = 30
@@ -29,7 +31,9 @@ class Refused(Exception):
 
 
 class Ledger:
-    """One ledger as one agent uses it. Threads may share it: every request has its connection."""
+    """One ledger as one agent uses it. Threads may share it: every request has its connection. It is reached through
+    the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY name when it is made, unless it is on this machine or NO_PROXY
+    names it."""
 
     def __init__(self, url: str, keys: Keys):
         self.url = url.rstrip("/")
@@ -37,37 +41,30 @@ class Ledger:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"not the address of a ledger: {url!r}")
-        self._secure = parts.scheme == "https"
-        self._host, self._port = parts.hostname, parts.port
-        default = parts.port in (None, 443 if self._secure else 80)
-        name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-        self._authority = name if default else f"{name}:{parts.port}"
+        self._route = Route(parts, os.environ)
         self._prefix = parts.path
         self._info = None
 
     def _open(self, method, path, query=None, body=None, signed=True, headers=None, timeout_s=ANSWER_S):
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-        connection = kind(self._host, self._port, timeout=timeout_s)
         query, path = urlencode(query or {}), self._prefix + path
         headers = {"Content-Type": "application/json"} | (headers or {})
         if signed:
-            headers |= self.keys.signed_read(method, self._authority, path, query)
+            headers |= self.keys.signed_read(method, self._route.authority, path, query)
         try:
-            connection.request(method, f"{path}?{query}" if query else path, body, headers)
-            return connection, connection.getresponse()
+            return self._route.send(method, f"{path}?{query}" if query else path, body, headers, timeout_s)
         except (OSError, http.client.HTTPException) as lost:
-            connection.close()
             raise Unreachable(f"{self.url} does not answer: {lost!r}") from None
 
     def call(self, method, path, query=None, body=None, signed=True, timeout_s=ANSWER_S) -> bytes:
         """One request and its answer; raises Refused or Unreachable."""
-        connection, answer = self._open(method, path, query, body, signed, timeout_s=timeout_s)
+        answer, opened = self._open(method, path, query, body, signed, timeout_s=timeout_s)
         try:
             data = answer.read(MOST_BYTES + 1)
         except (OSError, http.client.HTTPException) as lost:
             raise Unreachable(f"the answer of {self.url} broke off: {lost!r}") from None
         finally:
-            connection.close()
+            answer.close()
+            opened.close()
         if len(data) > MOST_BYTES:
             raise Unreachable(f"the answer of {self.url} is longer than {MOST_BYTES} bytes")
         return self._sorted(answer.status, data)
@@ -151,16 +148,15 @@ class Ledger:
         """Pages of one message as they come, at first an empty one; ends by raising."""
         query = {"instance": instance} | ({} if after is None else {"after": after})
         accept = {"Accept": "text/event-stream"}
-        connection, answer = self._open("GET", f"{self._mine()}/stream", query, headers=accept,
-                                        timeout_s=SILENCE_S[0])
+        answer, opened = self._open("GET", f"{self._mine()}/stream", query, headers=accept,
+                                    timeout_s=SILENCE_S[0])
         try:
             if answer.status != 200:
                 self._sorted(answer.status, answer.read(MOST_BYTES))
             yield {"messages": [], "next": None}
             place, name, data = None, "", ""
             for line in iter(lambda: answer.readline(MOST_BYTES), b""):
-                if connection.sock:
-                    connection.sock.settimeout(SILENCE_S[1])
+                opened.settimeout(SILENCE_S[1])
                 field, _, text = line.decode().rstrip("\r\n").partition(": ")
                 if field == "event":
                     name = text
@@ -176,7 +172,8 @@ class Ledger:
         except (OSError, http.client.HTTPException, ValueError) as lost:
             raise Unreachable(f"the stream broke off: {lost!r}") from None
         finally:
-            connection.close()
+            answer.close()
+            opened.close()
         raise Unreachable("the stream ended")
 
     def is_verified(self, envelope: dict, position: int) -> bool:

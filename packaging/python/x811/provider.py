@@ -10,6 +10,7 @@ from .caps import budget_of, fee_of, micro_usdc, usdc
 from .engine import PAYMENT_LOOK_MS, Loop
 from .haggling import Talks
 from .keys import now_ms
+from .plain import plain
 
 #: The work has to end so long before its deadline, in milliseconds, for the RESULT still to arrive.
 WORK_MARGIN_MS = 10_000
@@ -129,13 +130,16 @@ class Provider(Loop):
             return
         if fault is not None or accept is None:
             return self._fail(interaction, request["from"], fault or "there is no ACCEPT")
-        payload = {
-            "request_id": interaction, "offer_id": accept["payload"]["offer_id"],
-            "content_type": product.content_type, "content": product.content,
-            "result_hash": hashlib.sha256(product.content.encode()).hexdigest(),
-            "execution_time_ms": max(0, now_ms() - task["work_started_ms"]),
-        }
-        self.say(interaction, "result", request["from"], product.more | payload)
+        try:
+            payload = plain(product.more | {
+                "request_id": interaction, "offer_id": accept["payload"]["offer_id"],
+                "content_type": product.content_type, "content": product.content,
+                "execution_time_ms": max(0, now_ms() - task["work_started_ms"]),
+            })
+            payload["result_hash"] = hashlib.sha256(payload["content"].encode()).hexdigest()
+        except (AttributeError, TypeError, ValueError) as unusable:
+            return self._fail(interaction, request["from"], repr(unusable))
+        self.say(interaction, "result", request["from"], payload)
 
     def undelivered(self, entry):
         if entry["act"] == "result":

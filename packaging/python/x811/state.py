@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from .caps import DAY_MS
+from .keys import canonical
 
 #: How many envelopes are sealed for one step at most; then a person has to look.
 MOST_SEALED = 3
@@ -88,11 +89,11 @@ class State:
         return step["outcome"] in ("refused", "dead") and step["sealed"] < MOST_SEALED
 
     def put(self, interaction: str, act: str, envelope: dict, created_ms: int):
-        """Puts a sealed envelope on its way. It is not sent before `save`."""
+        """Puts a sealed envelope on its way, in the form that is signed. It is not sent before `save`."""
         step = self.task(interaction)["steps"].setdefault(act, {"sealed": 0})
         step["sealed"] += 1
         step["outcome"] = "open"
-        text = json.dumps(envelope, separators=(",", ":"))
+        text = canonical(envelope).decode()
         self.outbox.append({"interaction": interaction, "act": act, "id": envelope["id"], "envelope": text,
                             "created_ms": created_ms, "tries": 0, "not_before_ms": 0, "is_doubtful": False})
 
