@@ -14,8 +14,8 @@ const WORD: usize = 32;
 /// Asks all endpoints of a network, each as of its own latest block. Two must say the same where
 /// there are two (settlement-watcher.md rule 26).
 ///
-/// A contract that answers anything but the 32 bytes of ERC-1271, or fails, says no; so does an
-/// address without code.
+/// A contract that answers anything but the 32 bytes of ERC-1271, or fails, says no. An empty answer
+/// says nothing: there is no contract yet, or the endpoint did not pass the call on.
 ///
 /// # Errors
 /// [`Undecided`] when not enough endpoints answered, or they contradict each other.
@@ -61,6 +61,12 @@ pub enum Undecided {
         /// The endpoint's chain.
         actual: ChainId,
     },
+    /// The answer is empty.
+    #[error(
+        "the answer is empty: deploy the contract before it is registered (an account with a key is \
+         of kind eoa), or exchange an endpoint that does not pass calls on"
+    )]
+    Empty,
     /// They answered differently.
     #[error("the RPC endpoints contradict each other about the contract")]
     Contradiction,
@@ -80,10 +86,11 @@ async fn ask(
     let head = head.ok_or(SourceError::Behind {
         method: "eth_getBlockByNumber",
     })?;
-    Ok(match source.call(wallet, input, head.hash).await? {
-        CallAnswer::Returned(answer) => is_yes(&answer),
-        CallAnswer::Failed => false,
-    })
+    match source.call(wallet, input, head.hash).await? {
+        CallAnswer::Returned(answer) if answer.is_empty() => Err(Undecided::Empty),
+        CallAnswer::Returned(answer) => Ok(is_yes(&answer)),
+        CallAnswer::Failed => Ok(false),
+    }
 }
 
 /// The magic value, padded to a word on the right.
@@ -134,7 +141,7 @@ mod tests {
         let left_padded = [&[0; 28], &MAGIC[..]].concat();
         let longer = [yes.clone(), vec![0; 32]].concat();
         let dirty = [&MAGIC[..], &[1; 28]].concat();
-        for no in [Vec::new(), MAGIC.to_vec(), left_padded, longer, dirty] {
+        for no in [vec![0], MAGIC.to_vec(), left_padded, longer, dirty] {
             assert!(!is_yes(&no), "{no:?}");
         }
     }

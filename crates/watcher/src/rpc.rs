@@ -232,15 +232,26 @@ impl ChainSource for RpcSource {
         input: &[u8],
         as_of: BlockHash,
     ) -> Result<CallAnswer, SourceError> {
-        let call = json!({ "to": to, "input": hex_data(input), "gas": U64::from(CALL_GAS) });
-        let block = json!({ "blockHash": as_of });
-        match self.ask::<_, Bytes>("eth_call", (call, block)).await {
-            Ok(answer) => Ok(CallAnswer::Returned(answer.into())),
-            Err(SourceError::TooLarge { .. }) => Ok(CallAnswer::Failed),
-            Err(SourceError::Refused { code, message, .. }) if has_failed(code, &message) => {
-                Ok(CallAnswer::Failed)
-            }
-            Err(error) => Err(error),
+        let input = hex_data(input);
+        // Some nodes read the older member `data` alone.
+        let call = json!({ "to": to, "input": input, "data": input, "gas": U64::from(CALL_GAS) });
+        let by_hash = answered(
+            self.ask("eth_call", (call.clone(), json!({ "blockHash": as_of })))
+                .await,
+        );
+        let Err(refused @ SourceError::Refused { .. }) = by_hash else {
+            return by_hash;
+        };
+        // A node without EIP-1898 takes a height, which counts where the block is the one that was meant.
+        let Some(block) = self.header_by_hash(as_of).await? else {
+            return Err(refused);
+        };
+        let number = U64::from(block.number);
+        let by_number = answered(self.ask("eth_call", (call, number)).await);
+        let now = self.header_by_number(block.number).await?;
+        match now.is_some_and(|now| now.hash == as_of) {
+            true => by_number,
+            false => Err(refused),
         }
     }
 
@@ -334,6 +345,18 @@ fn refused(method: &'static str, code: i64, message: &str) -> SourceError {
 
 fn hex_data(bytes: &[u8]) -> String {
     Bytes::copy_from_slice(bytes).to_string()
+}
+
+/// What an answer to `eth_call` says of the contract.
+fn answered(answer: Result<Bytes, SourceError>) -> Result<CallAnswer, SourceError> {
+    match answer {
+        Ok(answer) => Ok(CallAnswer::Returned(answer.into())),
+        Err(SourceError::TooLarge { .. }) => Ok(CallAnswer::Failed),
+        Err(SourceError::Refused { code, message, .. }) if has_failed(code, &message) => {
+            Ok(CallAnswer::Failed)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether an error of `eth_call` is the contract's own. Nodes agree on the code for a revert with

@@ -155,7 +155,6 @@ async fn rule_18_what_a_contract_does_not_take_binds_nothing() {
     let contracts = [
         ("it reverts", "5f5ffd"),
         ("it never ends", "5b5f56"),
-        ("it answers nothing", "00"),
         (
             "it answers 31 bytes",
             "7f1626ba7e000000000000000000000000000000000000000000000000000000005f52601f5ff3",
@@ -165,7 +164,6 @@ async fn rule_18_what_a_contract_does_not_take_binds_nothing() {
             "7f1626ba7e000000000000000000000000000000000000000000000000000000005f5260405ff3",
         ),
         ("it answers a megabyte", "620f42405ff3"),
-        ("there is none", ""),
     ];
     for (name, runtime) in contracts {
         stage.anvil.place(WALLET, runtime).await;
@@ -173,9 +171,18 @@ async fn rule_18_what_a_contract_does_not_take_binds_nothing() {
         assert_eq!(answer.code, REFUSED, "{name}: {answer:?}");
         refused(&answer, "X811-1005", "wallets[0]");
     }
+    // An empty answer is no verdict: the contract may not be deployed yet.
+    for (name, runtime) in [("it answers nothing", "00"), ("there is none", "")] {
+        stage.anvil.place(WALLET, runtime).await;
+        let answer = register(&stage, WALLET, &owners);
+        assert_ne!(answer.code, Some(0), "{name}: {answer:?}");
+        for words in ["X811-9002", "deploy the contract"] {
+            assert!(answer.stdout.contains(words), "{name}: {answer:?}");
+        }
+    }
     // An account with a key is none, whatever its key has signed.
     let own = binding(&stage, "ada", owner, OWNER);
-    refused(&register(&stage, owner, &own), "X811-1005", "of kind eoa");
+    refused(&register(&stage, owner, &own), "X811-9002", "of kind eoa");
     assert_eq!(stage.audit()["envelopes"], envelopes, "nothing is recorded");
 
     stage.anvil.deploy_wallet(WALLET, owner).await;
@@ -233,6 +240,24 @@ async fn rule_18_a_node_that_fails_says_nothing_and_nothing_is_recorded() {
     }
     proxy.heal();
     assert_eq!(stage.audit()["envelopes"], envelopes, "nothing is recorded");
+    // Nodes that read `data` alone, or take no block hash, are asked as they can answer.
+    let partial: [fn(&Call<'_>) -> Act; 2] = [
+        |call| match call.params[0].get("data") {
+            None if call.method == "eth_call" => Act::Replace("0x".into()),
+            Some(_) | None => Act::Pass,
+        },
+        |call| match call.method == "eth_call" && call.names("blockHash") {
+            true => Act::Error(-32_602, "invalid argument 1: cannot unmarshal object"),
+            false => Act::Pass,
+        },
+    ];
+    for rule in partial {
+        proxy.rule(rule);
+        let registered = register(&stage, WALLET, &signature);
+        assert_eq!(registered.code, Some(0), "{registered:?}");
+        let _ = stage.x811("ada", &["agent", "deactivate"]).ok();
+        let _ = stage.x811("ada", &["agent", "reactivate"]).ok();
+    }
     // A node that is slow is not one that fails.
     let slow: Failing = || Act::Delay(Duration::from_millis(500));
     proxy.rule(move |call| meet(call, "eth_call", slow));

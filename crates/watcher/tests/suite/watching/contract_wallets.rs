@@ -11,6 +11,7 @@ enum Says {
     Yes,
     No,
     Fails,
+    Empty,
     Nothing,
     OtherChain,
 }
@@ -24,7 +25,8 @@ async fn verdict(endpoints: &[Says]) -> Result<bool, Undecided> {
             let mut world = chain.world();
             match says {
                 Says::Yes => world.call = CallAnswer::Returned(yes),
-                Says::No => world.call = CallAnswer::Returned(Vec::new()),
+                Says::No => world.call = CallAnswer::Returned(vec![0; 32]),
+                Says::Empty => world.call = CallAnswer::Returned(Vec::new()),
                 Says::Fails => world.call = CallAnswer::Failed,
                 Says::OtherChain => world.chain_id = ChainId::new(1),
                 Says::Nothing => world.failure = Some(unreachable()),
@@ -45,7 +47,7 @@ async fn verdict(endpoints: &[Says]) -> Result<bool, Undecided> {
 
 #[tokio::test]
 async fn rule_18_two_endpoints_must_say_the_same_where_there_are_two() {
-    use Says::{Fails, No, Nothing, OtherChain, Yes};
+    use Says::{Empty, Fails, No, Nothing, OtherChain, Yes};
     let silent = || Err(Undecided::Silent(unreachable()));
     let contradiction = || Err(Undecided::Contradiction);
     let other_chain = || {
@@ -54,11 +56,15 @@ async fn rule_18_two_endpoints_must_say_the_same_where_there_are_two() {
             actual: ChainId::new(1),
         })
     };
-    let table: [(&[Says], Result<bool, Undecided>); 14] = [
+    let table: [(&[Says], Result<bool, Undecided>); 18] = [
         (&[Yes], Ok(true)),
         (&[No], Ok(false)),
         (&[Fails], Ok(false)),
         (&[Nothing], silent()),
+        (&[Empty], Err(Undecided::Empty)),
+        (&[Empty, Empty], Err(Undecided::Empty)),
+        (&[Yes, Empty], Err(Undecided::Empty)),
+        (&[Yes, Empty, Yes], Ok(true)),
         (&[Yes, Yes], Ok(true)),
         (&[No, Fails], Ok(false)),
         (&[Yes, No], contradiction()),
