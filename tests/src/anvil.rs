@@ -10,6 +10,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use alloy::consensus::Transaction as _;
+use alloy::eips::BlockId;
 use alloy::network::{EthereumWallet, TransactionBuilder};
 use alloy::node_bindings::{Anvil as Node, AnvilInstance};
 use alloy::primitives::{Address, B256, Bytes, TxHash, U256, address, hex};
@@ -151,6 +153,27 @@ impl Anvil {
             .anvil_set_balance(account, U256::from(wei))
             .await
             .expect("anvil sets balances");
+    }
+
+    /// Waits until a transaction to `to` is in the pool; gives its input. Without blocks it stays there.
+    pub async fn waiting_input(&self, to: Address) -> Bytes {
+        let until = tokio::time::Instant::now() + RECEIPT_TIMEOUT;
+        loop {
+            let pending = self.provider.get_block(BlockId::pending()).full().await;
+            let pending = pending.expect("anvil answers").expect("a pending block");
+            let found = pending.transactions.txns().find_map(|transaction| {
+                let is_meant = transaction.to() == Some(to);
+                is_meant.then(|| transaction.input().clone())
+            });
+            if let Some(input) = found {
+                return input;
+            }
+            assert!(
+                tokio::time::Instant::now() < until,
+                "no transaction to {to} came into the pool"
+            );
+            tokio::time::sleep(RECEIPT_POLL).await;
+        }
     }
 
     /// Waits until there is a block more than now.

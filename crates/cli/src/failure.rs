@@ -188,6 +188,11 @@ fn refused_by_ledger(refused: Refused) -> Failure {
     if refused.code == Code::MissingCredentials {
         return failure.hint("say with --agent NAME which of your agents asks: one that may");
     }
+    // The signature is for another authority than the ledger's: the key is not at fault.
+    let details = failure.details.as_ref();
+    if details.is_some_and(|details| details.get("authorities").is_some()) {
+        return failure.hint("give --ledger one of the authorities that the message names");
+    }
     failure
 }
 
@@ -292,9 +297,9 @@ impl From<PayError> for Failure {
             PayError::Cancelled { .. } => {
                 Failure::refused(Code::PaymentFailed, text).hint("pay with --plain-transfer")
             }
-            PayError::SpentUnseen { .. } => Failure::refused(Code::PaymentFailed, text).hint(
-                "then name it with `x811 send payment --tx HASH --authorization-nonce NONCE`",
-            ),
+            PayError::SpentUnseen { .. } => Failure::refused(Code::PaymentFailed, text)
+                .hint("x811 send payment INTERACTION --tx HASH --authorization-nonce NONCE"),
+            PayError::FeesTooHigh { .. } => Failure::new(Exit::Refused, "fees_too_high", text),
             PayError::Expired | PayError::Replaced { .. } => {
                 Failure::refused(Code::PaymentFailed, text)
             }
@@ -321,6 +326,19 @@ mod tests {
             Code::OfferHashMismatch.what_to_do()
         );
         assert!(json["error"].get("details").is_none());
+    }
+
+    #[test]
+    fn a_read_signed_for_another_authority_needs_another_address_and_no_other_key() {
+        let refused = Refused {
+            status: 401,
+            code: Code::SignatureInvalid,
+            message: "sign the authority ledger.example.org".to_owned(),
+            related_message_id: None,
+            details: Some(json!({ "authorities": ["ledger.example.org"] })),
+        };
+        let failure = Failure::from(ClientError::Refused(Box::new(refused)));
+        assert!(failure.what_to_do.contains("--ledger"), "{failure:?}");
     }
 
     #[test]

@@ -70,8 +70,21 @@ pub(crate) async fn pay(case: &Case<'_>, args: Args, out: &mut Out) -> Result<Ex
         nonce: nonce(case).await?,
         wait_ms: args.wait.saturating_mul(1_000),
     };
-    let made = payer.pay(args.plain_transfer).await?;
-    let sent = declare(case, &network, due, &made).await?;
+    let mut made = payer.pay(args.plain_transfer).await?;
+    let mut sent = None;
+    if needs_payment(case, &made) {
+        sent = Some(declare(case, &network, due, &made).await?);
+    }
+    if made.block_number.is_none()
+        && let Some(mined) = payer.follow().await?
+    {
+        let is_other = sent.is_none() || mined.tx_hash != made.tx_hash;
+        if is_other && needs_payment(case, &mined) {
+            sent = Some(declare(case, &network, due, &mined).await?);
+        }
+        made.tx_hash = mined.tx_hash;
+        made.block_number = mined.block_number;
+    }
     out.report(&PaidAnswer {
         resumed: made.origin != Origin::Signed,
         origin: made.origin,
@@ -86,6 +99,16 @@ pub(crate) async fn pay(case: &Case<'_>, args: Args, out: &mut Out) -> Result<Ex
         payment: sent,
     });
     Ok(Exit::Ok)
+}
+
+/// Whether a PAYMENT has to name the transfer. One with raised fees is named once it is in a block: a
+/// ledger takes few PAYMENTs, and each raise makes another transaction.
+fn needs_payment(case: &Case<'_>, made: &Made) -> bool {
+    let mut declared = case.transcript.declared();
+    let is_held_back = made.origin == Origin::Raised
+        && made.block_number.is_none()
+        && case.transcript.has_payment();
+    !is_held_back && !declared.any(|tx_hash| tx_hash == made.tx_hash)
 }
 
 /// The nonce that says what is paid: this interaction on this ledger, on the terms of its OFFER.
@@ -142,7 +165,9 @@ struct PaidAnswer {
     /// Why it is a plain transfer, where that was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     plain_because: Option<String>,
-    payment: Sent,
+    /// Not where one names it already, or is sent once it is in a block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payment: Option<Sent>,
 }
 
 impl Report for PaidAnswer {
@@ -153,6 +178,7 @@ impl Report for PaidAnswer {
             Origin::Kept => {
                 format!("{amount} USDC were signed before; the same transfer was sent again")
             }
+            Origin::Raised => format!("{amount} USDC sent again with higher fees"),
             Origin::Found => {
                 format!("{amount} USDC were paid before; the token would not pay them again")
             }
@@ -179,6 +205,12 @@ impl Report for PaidAnswer {
                 .map(|number| ("block", number.to_string())),
         );
         out.fields(&fields);
-        self.payment.print(out);
+        match &self.payment {
+            Some(payment) => payment.print(out),
+            None if self.block_number.is_none() && self.origin == Origin::Raised => out.line(
+                "It is in no block yet. Run this again to declare it, or to raise its fees further.",
+            ),
+            None => out.line("A PAYMENT that names it was sent before."),
+        }
     }
 }

@@ -129,6 +129,18 @@ impl Home {
         write_new(&self.transfer_path(interaction), file)
     }
 
+    /// Keeps the same transfer with other fees in place of the one that is kept, before it is sent.
+    ///
+    /// # Errors
+    /// [`HomeError::Io`].
+    pub fn replace_transfer(
+        &self,
+        interaction: InteractionId,
+        file: &[u8],
+    ) -> Result<(), HomeError> {
+        replace(&self.transfer_path(interaction), file)
+    }
+
     /// The transfer kept for an interaction, if there is one.
     ///
     /// # Errors

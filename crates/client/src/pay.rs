@@ -9,9 +9,12 @@
 
 mod authorization;
 mod error;
+mod fees;
+mod nonce_use;
 
-pub use authorization::{Authorization, NonceUse, TokenDomain};
+pub use authorization::{Authorization, TokenDomain};
 pub use error::PayError;
+pub use nonce_use::NonceUse;
 
 use std::time::Duration;
 
@@ -22,7 +25,7 @@ use alloy::network::{EthereumWallet, NetworkTransactionBuilder, TransactionBuild
 use alloy::primitives::{Address, B256, Bytes, U256};
 use alloy::providers::{Provider, RootProvider};
 use alloy::rpc::client::RpcClient;
-use alloy::rpc::types::TransactionRequest;
+use alloy::rpc::types::{Block, TransactionInput, TransactionRequest};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol;
 use alloy::sol_types::SolCall;
@@ -90,6 +93,10 @@ pub struct SignedTransfer {
     pub authorization: Option<Authorization>,
     /// The signed transaction (EIP-2718), `0x` hex.
     pub raw: String,
+    /// Hashes of the transactions with lower fees that this one replaces; each of them may be the one
+    /// that pays.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<TxHash>,
 }
 
 /// How a transaction stands.
@@ -210,21 +217,38 @@ impl PayClient {
         }))
     }
 
+    /// The transaction of a transfer that is in a block, and its receipt: the newest one, or one that it
+    /// replaces.
+    ///
+    /// # Errors
+    /// [`PayError::Unreachable`].
+    pub async fn mined(
+        &self,
+        signed: &SignedTransfer,
+    ) -> Result<Option<(TxHash, Receipt)>, PayError> {
+        for tx_hash in signed.replaced.iter().chain([&signed.tx_hash]).rev() {
+            if let Some(receipt) = self.receipt(*tx_hash).await? {
+                return Ok(Some((*tx_hash, receipt)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Asks once a second for the receipt, at most `limit_ms` long; `None` when it did not come.
     ///
     /// # Errors
     /// [`PayError::Unreachable`].
-    pub async fn await_receipt(
+    pub async fn await_mined(
         &self,
-        tx_hash: TxHash,
+        signed: &SignedTransfer,
         clock: &dyn Clock,
         limit_ms: u64,
-    ) -> Result<Option<Receipt>, PayError> {
+    ) -> Result<Option<(TxHash, Receipt)>, PayError> {
         let until = clock.now().saturating_add_ms(limit_ms);
         loop {
-            let receipt = self.receipt(tx_hash).await?;
-            if receipt.is_some() || clock.now() >= until {
-                return Ok(receipt);
+            let mined = self.mined(signed).await?;
+            if mined.is_some() || clock.now() >= until {
+                return Ok(mined);
             }
             clock.pause(RECEIPT_POLL_MS).await;
         }
@@ -244,16 +268,11 @@ impl PayClient {
             .get_transaction_count(address(payer))
             .pending();
         let nonce = nonce.await.map_err(|error| self.failed(&error))?;
-        let fees = self.provider.estimate_eip1559_fees();
-        let fees = fees.await.map_err(|error| self.failed(&error))?;
-        let request = TransactionRequest::default()
+        let request = to_token(self.token, input)
             .with_from(address(payer))
-            .with_to(address(self.token))
-            .with_input(input)
             .with_chain_id(self.chain_id.as_u64())
-            .with_nonce(nonce)
-            .with_max_fee_per_gas(fees.max_fee_per_gas)
-            .with_max_priority_fee_per_gas(fees.max_priority_fee_per_gas);
+            .with_nonce(nonce);
+        let request = self.with_fees_of_now(request).await?;
         let gas = self.provider.estimate_gas(request.clone());
         let gas = gas.await.map_err(|error| self.failed(&error))?;
         let request = request.with_gas_limit(gas.saturating_add(gas / 4));
@@ -266,7 +285,14 @@ impl PayClient {
             transfer,
             authorization,
             raw: format!("0x{}", hex::encode(signed.encoded_2718())),
+            replaced: Vec::new(),
         })
+    }
+
+    async fn latest_block(&self) -> Result<Block, PayError> {
+        let block = self.provider.get_block_by_number(Default::default()).await;
+        let block = block.map_err(|error| self.failed(&error))?;
+        block.ok_or_else(|| self.failed(&RpcError::NullResp))
     }
 
     async fn check_chain(&self) -> Result<(), PayError> {
@@ -289,13 +315,8 @@ impl PayClient {
         let call = balanceOfCall {
             owner: address(payer),
         };
-        let request = TransactionRequest::default()
-            .with_to(address(self.token))
-            .with_input(Bytes::from(call.abi_encode()));
-        let answer = self.provider.call(request).await;
-        let answer = answer.map_err(|error| self.failed(&error))?;
-        let balance = balanceOfCall::abi_decode_returns(&answer)
-            .map_err(|_| PayError::NoToken { token: self.token })?;
+        let balance = self.ask(&call).await?;
+        let balance = balance.ok_or(PayError::NoToken { token: self.token })?;
         if balance >= U256::from(amount.as_micro_usdc()) {
             return Ok(());
         }
@@ -385,6 +406,13 @@ async fn sign_transaction(
     let signer = PrivateKeySigner::from_bytes(&secret).map_err(|_| PayError::Unsigned)?;
     let wallet = EthereumWallet::from(signer);
     request.build(&wallet).await.map_err(|_| PayError::Unsigned)
+}
+
+/// A call of the token; `input` is in the member `data` too, which is the only one that some nodes read.
+fn to_token(token: EvmAddress, input: Bytes) -> TransactionRequest {
+    TransactionRequest::default()
+        .with_to(address(token))
+        .input(TransactionInput::both(input))
 }
 
 fn address(address: EvmAddress) -> Address {

@@ -6,7 +6,7 @@
 
 use x811_protocol::envelope::{CoreType, MessageType, VerifiedEnvelope};
 use x811_protocol::event::{EnvelopeAccepted, Event};
-use x811_protocol::evm::EvmAddress;
+use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::facts::{Facts, OfferFacts, RequestFacts, ResultFacts};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::key::Profile;
@@ -79,6 +79,17 @@ impl Transcript {
     /// Whether a PAYMENT has been recorded.
     pub fn has_payment(&self) -> bool {
         self.accepted(CoreType::Payment).next().is_some()
+    }
+
+    /// The transactions that PAYMENTs name, oldest first.
+    pub fn declared(&self) -> impl Iterator<Item = TxHash> {
+        let accepted = self.accepted(CoreType::Payment);
+        accepted.filter_map(|accepted| {
+            let Facts::Payment(payment) = &accepted.facts else {
+                return None;
+            };
+            Some(payment.tx_hash)
+        })
     }
 
     /// What the REQUEST asks.

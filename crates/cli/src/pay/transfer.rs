@@ -18,6 +18,9 @@ use crate::send::case::Case;
 /// Less time than this is too little to pay in: the money would be gone and the PAYMENT late.
 const LEAST_TIME_MS: u64 = 3_000;
 
+/// How long the block of a declared transfer is waited for: three blocks of Base.
+const FOLLOW_MS: u64 = 6_000;
+
 /// Who pays what.
 pub(super) struct Payer<'a> {
     pub(super) case: &'a Case<'a>,
@@ -48,6 +51,8 @@ pub(super) enum Origin {
     Signed,
     /// Signed by an earlier run and sent again.
     Kept,
+    /// Signed by an earlier run, and now again with higher fees.
+    Raised,
     /// Found on the chain: the nonce was used already.
     Found,
 }
@@ -57,13 +62,10 @@ impl Payer<'_> {
     pub(super) async fn pay(&self, plain_transfer: bool) -> Result<Made, Failure> {
         check_open(&self.case.transcript)?;
         if let Some(signed) = self.kept()? {
-            self.endpoint
-                .check_in_time(&signed)
-                .await
-                .map_err(|error| {
-                    Failure::from(error).hint(format!("the file is {}", self.kept_at()))
-                })?;
-            return self.send(&signed, Origin::Kept, None).await;
+            return self.resume(signed).await;
+        }
+        if let Some(made) = self.found_undeclared().await {
+            return Ok(made);
         }
         check_payable(&self.case.transcript, self.case.context.now())?;
         let key = self.wallet_key()?;
@@ -80,6 +82,74 @@ impl Payer<'_> {
             Err(error) => return Err(error.into()),
         };
         self.pay_authorized(key, &domain).await
+    }
+
+    /// Sends the transfer of an earlier run again, with higher fees where the network asks for more.
+    async fn resume(&self, kept: SignedTransfer) -> Result<Made, Failure> {
+        let hint = |error| Failure::from(error).hint(format!("the file is {}", self.kept_at()));
+        if let Some(made) = self.mined(&kept, Origin::Kept).await? {
+            return Ok(made);
+        }
+        self.endpoint.check_in_time(&kept).await.map_err(hint)?;
+        let key = self.case.identity.wallet_key.as_ref();
+        let raised = match key.filter(|key| key.address() == kept.payer) {
+            Some(key) => self.endpoint.raise_fees(key, &kept).await.map_err(hint)?,
+            None => None,
+        };
+        let Some(raised) = raised else {
+            return self.send(&kept, Origin::Kept, None).await;
+        };
+        let home = &self.case.context.home;
+        home.replace_transfer(self.case.transcript.id(), &file(&raised)?)?;
+        self.send(&raised, Origin::Raised, None).await
+    }
+
+    /// What became of a declared transfer within a few blocks; `None` when it is in no block yet, or
+    /// the endpoint does not say.
+    pub(super) async fn follow(&self) -> Result<Option<Made>, Failure> {
+        let Some(signed) = self.kept()? else {
+            return Ok(None);
+        };
+        let clock = &*self.case.context.clock;
+        let mined = self.endpoint.await_mined(&signed, clock, FOLLOW_MS).await;
+        match mined {
+            Ok(Some(_)) => self.mined(&signed, Origin::Kept).await,
+            Ok(None) | Err(_) => Ok(None),
+        }
+    }
+
+    /// The transfer as it is in a block: by one of its own transactions, or by somebody else's under
+    /// the same authorization; `None` when it is in none.
+    async fn mined(
+        &self,
+        signed: &SignedTransfer,
+        origin: Origin,
+    ) -> Result<Option<Made>, Failure> {
+        match self.endpoint.mined(signed).await? {
+            None => Ok(None),
+            Some((tx_hash, Receipt::Succeeded { block_number })) => Ok(Some(Made {
+                tx_hash,
+                block_number: Some(block_number),
+                ..Made::sent(signed, origin)
+            })),
+            Some((tx_hash, Receipt::Reverted { block_number })) => {
+                let found = self.found_instead(signed).await?;
+                let found = found.ok_or_else(|| moved_nothing(signed, tx_hash, block_number))?;
+                Ok(Some(found))
+            }
+        }
+    }
+
+    /// A transfer under the interaction's nonce that no PAYMENT names, where there is one.
+    async fn found_undeclared(&self) -> Option<Made> {
+        let transcript = &self.case.transcript;
+        let key = self.case.identity.wallet_key.as_ref();
+        let key = key.filter(|_| transcript.has_payment())?;
+        let found = self.found(key.address(), self.nonce).await.ok()??;
+        (!transcript
+            .declared()
+            .any(|declared| declared == found.tx_hash))
+        .then_some(found)
     }
 
     async fn pay_authorized(&self, key: &WalletKey, domain: &TokenDomain) -> Result<Made, Failure> {
@@ -116,10 +186,8 @@ impl Payer<'_> {
         signed: &SignedTransfer,
         plain_because: Option<String>,
     ) -> Result<Made, Failure> {
-        let file = serde_json::to_vec_pretty(signed)
-            .map_err(|error| Failure::internal(&error.to_string()))?;
         let home = &self.case.context.home;
-        home.add_transfer(self.case.transcript.id(), &file)?;
+        home.add_transfer(self.case.transcript.id(), &file(signed)?)?;
         self.send(signed, Origin::Signed, plain_because).await
     }
 
@@ -131,10 +199,13 @@ impl Payer<'_> {
         plain_because: Option<String>,
     ) -> Result<Made, Failure> {
         if let Err(error) = self.endpoint.send(signed).await {
-            if matches!(error, PayError::Replaced { .. })
-                && let Some(made) = self.found_instead(signed).await?
-            {
-                return Ok(made);
+            if matches!(error, PayError::Replaced { .. }) {
+                if let Some(made) = self.mined(signed, origin).await? {
+                    return Ok(made);
+                }
+                if let Some(made) = self.found_instead(signed).await? {
+                    return Ok(made);
+                }
             }
             let hint = format!(
                 "the signed transfer is kept in {}; run this again",
@@ -143,28 +214,12 @@ impl Payer<'_> {
             return Err(Failure::from(error).hint(hint));
         }
         let clock = &*self.case.context.clock;
-        let receipt = self
-            .endpoint
-            .await_receipt(signed.tx_hash, clock, self.wait_ms);
-        let block_number = match receipt.await? {
-            None => None,
-            Some(Receipt::Succeeded { block_number }) => Some(block_number),
-            Some(Receipt::Reverted { block_number }) => {
-                if let Some(made) = self.found_instead(signed).await? {
-                    return Ok(made);
-                }
-                return Err(moved_nothing(signed, block_number));
-            }
-        };
+        let wait_ms = self.wait_ms;
+        let _ = self.endpoint.await_mined(signed, clock, wait_ms).await?;
+        let mined = self.mined(signed, origin).await?;
         Ok(Made {
-            origin,
-            tx_hash: signed.tx_hash,
-            payer: signed.payer,
-            block_number,
-            authorization_nonce: signed
-                .authorization
-                .map(|authorization| authorization.nonce),
             plain_because,
+            ..mined.unwrap_or_else(|| Made::sent(signed, origin))
         })
     }
 
@@ -208,9 +263,27 @@ impl Payer<'_> {
     }
 }
 
-fn moved_nothing(signed: &SignedTransfer, block_number: u64) -> Failure {
-    let (hash, payee) = (signed.tx_hash, signed.transfer.payee.to_checksum());
-    let message = format!("{hash} is in block {block_number} but moved nothing to {payee}");
+impl Made {
+    /// A transfer that was sent and is in no block yet.
+    fn sent(signed: &SignedTransfer, origin: Origin) -> Made {
+        Made {
+            origin,
+            tx_hash: signed.tx_hash,
+            payer: signed.payer,
+            block_number: None,
+            authorization_nonce: signed.authorization.map(|it| it.nonce),
+            plain_because: None,
+        }
+    }
+}
+
+fn file(signed: &SignedTransfer) -> Result<Vec<u8>, Failure> {
+    serde_json::to_vec_pretty(signed).map_err(|error| Failure::internal(&error.to_string()))
+}
+
+fn moved_nothing(signed: &SignedTransfer, tx_hash: TxHash, block_number: u64) -> Failure {
+    let payee = signed.transfer.payee.to_checksum();
+    let message = format!("{tx_hash} is in block {block_number} but moved nothing to {payee}");
     Failure::refused(Code::PaymentFailed, message)
 }
 

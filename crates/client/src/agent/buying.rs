@@ -4,6 +4,7 @@ use x811_protocol::authorization::payment_nonce;
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::VerifiedEnvelope;
+use x811_protocol::evm::TxHash;
 use x811_protocol::facts::{DisputeCode, RejectCode};
 use x811_protocol::interaction::StateName;
 use x811_protocol::time::TimestampMs;
@@ -13,6 +14,7 @@ use super::caps::Commitment;
 use super::case::Case;
 use super::decide::{self, Known, Move};
 use super::engine::{Engine, Fault};
+use super::money::Transfer;
 use super::notice::What;
 use super::outbox::Act;
 use super::state::{Asked, Outcome};
@@ -224,8 +226,7 @@ impl<W: World> Engine<W> {
     /// Signs the transfer and seals its PAYMENT, both into the outbox before either leaves. One
     /// transfer at a time: another would be signed with the same account nonce.
     pub(super) async fn pay(&mut self, case: &Case) -> Result<Option<TimestampMs>, Fault> {
-        let is_unsent =
-            |transfer: &super::money::Transfer| !transfer.has_arrived && transfer.signed.is_some();
+        let is_unsent = |transfer: &Transfer| !transfer.has_arrived && transfer.signed.is_some();
         let mut outbox = self.state.outbox.iter();
         if outbox.any(|entry| entry.transfer.as_ref().is_some_and(is_unsent)) {
             return Ok(Some(self.after_ms(PAY_AGAIN_MS)));
@@ -271,8 +272,8 @@ impl<W: World> Engine<W> {
         Ok(None)
     }
 
-    /// Sees to it that a declared transfer stays on the network; one that can never pay is replaced
-    /// by another under the same EIP-3009 nonce, so that at most one of them pays.
+    /// Sees to it that a declared transfer stays on the network and is included. One that can never pay
+    /// is replaced by another under the same EIP-3009 nonce, so that at most one of them pays.
     pub(super) async fn watch_transfer(&mut self, case: &Case) -> Result<(), Fault> {
         let Some(task) = self.state.tasks.get(&case.id) else {
             return Ok(());
@@ -283,29 +284,67 @@ impl<W: World> Engine<W> {
         if case.state != StateName::Verified || transfer.signed.is_none() {
             return Ok(());
         }
+        let tx_hash = transfer.tx_hash;
         match self.world.broadcast(&transfer).await {
-            Ok(Arrival::Arrived) => Ok(()),
+            // A ledger takes few declarations: one with raised fees is declared once it is in a block.
+            Ok(Arrival::Mined) if is_undeclared(case, tx_hash) => self.declare_anew(case),
+            Ok(Arrival::Mined) => Ok(()),
+            Ok(Arrival::Waiting) => {
+                let _ = self.raise_fees(case, &transfer).await?;
+                Ok(())
+            }
             Ok(Arrival::Lost) => {
-                let task = self.state.tasks.entry(case.id).or_default();
-                task.transfer = None;
-                task.steps.entry(Act::Payment).or_default().outcome = Outcome::Dead;
-                self.state.touch(case.id);
                 self.alarm(
                     Some(case.id),
                     format!(
-                        "transaction {} can never pay; another is made under the same nonce",
-                        transfer.tx_hash
+                        "transaction {tx_hash} can never pay; what was paid under its nonce is \
+                         declared, or another is made under it"
                     ),
                 );
-                self.save()?;
-                Ok(())
+                self.declare_anew(case)
             }
             Err(fault) => {
-                self.alarm(Some(case.id), fault.text);
+                // Nodes refuse a transaction whose fees are too low, also one that they had before.
+                if !fault.is_passing || !self.raise_fees(case, &transfer).await? {
+                    self.alarm(Some(case.id), fault.text);
+                }
                 Ok(())
             }
         }
     }
+
+    /// Takes the last PAYMENT for one that does not count: the next move asks the token for the
+    /// transfer under the nonce, and declares that.
+    fn declare_anew(&mut self, case: &Case) -> Result<(), Fault> {
+        let task = self.state.tasks.entry(case.id).or_default();
+        task.transfer = None;
+        task.steps.entry(Act::Payment).or_default().outcome = Outcome::Dead;
+        self.state.touch(case.id);
+        Ok(self.save()?)
+    }
+
+    /// Keeps the transfer with higher fees, where the network asks for more; the next look sends it.
+    async fn raise_fees(&mut self, case: &Case, transfer: &Transfer) -> Result<bool, Fault> {
+        match self.world.raise_fees(transfer).await {
+            Ok(None) => Ok(false),
+            Ok(Some(raised)) => {
+                let text = format!("{} replaces {}", raised.tx_hash, transfer.tx_hash);
+                self.tell(Some(case.id), What::FeesRaised, text);
+                self.state.tasks.entry(case.id).or_default().transfer = Some(raised);
+                self.save()?;
+                Ok(true)
+            }
+            Err(fault) => {
+                self.alarm(Some(case.id), fault.text);
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// Whether the PAYMENTs so far name other transactions.
+fn is_undeclared(case: &Case, tx_hash: TxHash) -> bool {
+    !case.payments.is_empty() && !case.payments.contains(&tx_hash)
 }
 
 fn missing(case: &Case, what: &str) -> Fault {

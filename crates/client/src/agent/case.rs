@@ -5,7 +5,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{CoreType, MessageType};
 use x811_protocol::event::Event;
 use x811_protocol::evm::{EvmAddress, TxHash};
-use x811_protocol::facts::{Facts, OfferFacts, RequestFacts, ResultFacts};
+use x811_protocol::facts::{OfferFacts, RequestFacts, ResultFacts};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::StateName;
 use x811_protocol::settlement_view::{Live, ProviderPaid};
@@ -76,7 +76,7 @@ impl Case {
             offer: transcript.offer().map(|(id, facts)| (id, facts.clone())),
             payee: transcript.payee(),
             result: transcript.result().cloned(),
-            payments: payments(transcript),
+            payments: transcript.declared().collect(),
             paid: transcript.settlement(nothing_else).paid,
             said: said(transcript),
         }
@@ -112,17 +112,6 @@ impl Case {
             | StateName::Verified => false,
         }
     }
-}
-
-fn payments(transcript: &Transcript) -> Vec<TxHash> {
-    let accepted = transcript.accepted(CoreType::Payment);
-    let hashes = accepted.filter_map(|accepted| {
-        let Facts::Payment(payment) = &accepted.facts else {
-            return None;
-        };
-        Some(payment.tx_hash)
-    });
-    hashes.collect()
 }
 
 fn said(transcript: &Transcript) -> Vec<Said> {

@@ -174,6 +174,14 @@ impl World for Live {
         }
     }
 
+    #[cfg(feature = "pay")]
+    async fn raise_fees(&self, transfer: &Transfer) -> Result<Option<Transfer>, PayFault> {
+        match (&self.purse, &self.identity.wallet_key) {
+            (Some(purse), Some(key)) => purse.raise_fees(key, transfer).await,
+            (None, _) | (_, None) => Err(no_purse()),
+        }
+    }
+
     #[cfg(not(feature = "pay"))]
     async fn sign(&self, _: &Due) -> Result<Transfer, PayFault> {
         Err(no_purse())
@@ -181,6 +189,11 @@ impl World for Live {
 
     #[cfg(not(feature = "pay"))]
     async fn broadcast(&self, _: &Transfer) -> Result<Arrival, PayFault> {
+        Err(no_purse())
+    }
+
+    #[cfg(not(feature = "pay"))]
+    async fn raise_fees(&self, _: &Transfer) -> Result<Option<Transfer>, PayFault> {
         Err(no_purse())
     }
 }

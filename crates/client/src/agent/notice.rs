@@ -29,6 +29,8 @@ pub enum What {
     FeedLost,
     /// A message of this agent was accepted.
     Said,
+    /// A transfer was signed again with higher fees.
+    FeesRaised,
     /// Work was started.
     Working,
     /// Terms were agreed on, and their REQUEST follows.
@@ -51,6 +53,7 @@ impl What {
             What::FeedBack => "feed",
             What::FeedLost => "feed-lost",
             What::Said => "said",
+            What::FeesRaised => "fees-raised",
             What::Working => "working",
             What::Agreed => "agreed",
             What::Asked => "asked",

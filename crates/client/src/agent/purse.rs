@@ -1,6 +1,7 @@
 //! Transfers of a loop: always under the EIP-3009 nonce of their interaction, so that whatever is
 //! lost, signed again or sent again pays once.
 
+use serde_json::Value;
 use tokio::sync::OnceCell;
 use x811_protocol::time::TimestampMs;
 
@@ -53,10 +54,7 @@ impl Purse {
             NonceUse::Unused => {
                 let signed = client.sign_authorized(key, transfer, &domain, due.nonce, now);
                 let signed = signed.await.map_err(fault)?;
-                let value = serde_json::to_value(&signed).map_err(|error| PayFault {
-                    is_passing: false,
-                    text: error.to_string(),
-                })?;
+                let value = written(&signed)?;
                 (signed.tx_hash, Some(value))
             }
         };
@@ -71,11 +69,9 @@ impl Purse {
 
     /// Sends the same bytes, and looks whether they can still pay.
     pub(crate) async fn broadcast(&self, transfer: &Transfer) -> Result<Arrival, PayFault> {
-        let Some(value) = &transfer.signed else {
-            return Ok(Arrival::Arrived);
+        let Some(signed) = read(transfer)? else {
+            return Ok(Arrival::Mined);
         };
-        let signed: SignedTransfer =
-            serde_json::from_value(value.clone()).map_err(|_| fault(PayError::Damaged))?;
         let client = self.client().await.map_err(fault)?;
         match client.check_in_time(&signed).await {
             Err(PayError::Expired) => return Ok(Arrival::Lost),
@@ -87,9 +83,43 @@ impl Purse {
         }
         match client.receipt(signed.tx_hash).await.map_err(fault)? {
             Some(Receipt::Reverted { .. }) => Ok(Arrival::Lost),
-            Some(Receipt::Succeeded { .. }) | None => Ok(Arrival::Arrived),
+            Some(Receipt::Succeeded { .. }) => Ok(Arrival::Mined),
+            None => Ok(Arrival::Waiting),
         }
     }
+
+    /// The transfer under the same account nonce with the fees of now, where they are higher.
+    pub(crate) async fn raise_fees(
+        &self,
+        key: &WalletKey,
+        transfer: &Transfer,
+    ) -> Result<Option<Transfer>, PayFault> {
+        let Some(signed) = read(transfer)? else {
+            return Ok(None);
+        };
+        let client = self.client().await.map_err(fault)?;
+        let Some(raised) = client.raise_fees(key, &signed).await.map_err(fault)? else {
+            return Ok(None);
+        };
+        Ok(Some(Transfer {
+            tx_hash: raised.tx_hash,
+            signed: Some(written(&raised)?),
+            ..transfer.clone()
+        }))
+    }
+}
+
+/// The signed transfer in it; `None` where another one was found under the nonce.
+fn read(transfer: &Transfer) -> Result<Option<SignedTransfer>, PayFault> {
+    let signed = transfer.signed.clone().map(serde_json::from_value);
+    signed.transpose().map_err(|_| fault(PayError::Damaged))
+}
+
+fn written(signed: &SignedTransfer) -> Result<Value, PayFault> {
+    serde_json::to_value(signed).map_err(|error| PayFault {
+        is_passing: false,
+        text: error.to_string(),
+    })
 }
 
 #[expect(
@@ -97,10 +127,25 @@ impl Purse {
     reason = "an error is given to be turned into another"
 )]
 fn fault(error: PayError) -> PayFault {
-    let is_passing = matches!(
-        error,
-        PayError::Unreachable { .. } | PayError::Refused { .. } | PayError::TooPoor { .. }
-    );
+    // One node behind an address may lag: that it does not know the token, or how a nonce was used, need
+    // not last.
+    let is_passing = match error {
+        PayError::Unreachable { .. }
+        | PayError::Refused { .. }
+        | PayError::TooPoor { .. }
+        | PayError::NoToken { .. }
+        | PayError::NoAuthorizations { .. }
+        | PayError::SpentUnseen { .. }
+        | PayError::FeesTooHigh { .. } => true,
+        PayError::Endpoint
+        | PayError::OtherChain { .. }
+        | PayError::NotUsdc { .. }
+        | PayError::Unsigned
+        | PayError::Damaged
+        | PayError::Replaced { .. }
+        | PayError::Cancelled { .. }
+        | PayError::Expired => false,
+    };
     PayFault {
         is_passing,
         text: error.to_string(),

@@ -192,7 +192,7 @@ impl<W: World> Engine<W> {
                 PaymentMove::Broadcast => {
                     let sent = self.world.broadcast(&transfer.clone()).await;
                     match sent {
-                        Ok(Arrival::Arrived) => {
+                        Ok(Arrival::Waiting | Arrival::Mined) => {
                             if let Some(transfer) = &mut self.state.outbox[place].transfer {
                                 transfer.has_arrived = true;
                             }

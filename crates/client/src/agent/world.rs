@@ -39,8 +39,10 @@ pub(crate) struct Due {
 )]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// The network has it, or it is in a block.
-    Arrived,
+    /// The network has it.
+    Waiting,
+    /// It is in a block, and paid.
+    Mined,
     /// It can never pay: reverted, or its account nonce went to another transaction.
     Lost,
 }
@@ -94,4 +96,6 @@ pub(crate) trait World {
     /// A transfer under the nonce: the one that was made, if one was, else one newly signed.
     async fn sign(&self, due: &Due) -> Result<Transfer, PayFault>;
     async fn broadcast(&self, transfer: &Transfer) -> Result<Arrival, PayFault>;
+    /// The same transfer with higher fees, where the network asks for more than it was signed with.
+    async fn raise_fees(&self, transfer: &Transfer) -> Result<Option<Transfer>, PayFault>;
 }

@@ -5,18 +5,18 @@
 //! nonce: asked first, it says whether the interaction has been paid, and its log says by which
 //! transaction, even where the file that kept the transfer is lost.
 
-use alloy::primitives::{Address, B256, Bytes, U256};
+use alloy::primitives::{B256, Bytes, U256};
 use alloy::providers::Provider;
-use alloy::rpc::types::{Filter, Log, TransactionRequest};
 use alloy::sol;
-use alloy::sol_types::{Eip712Domain, SolCall, SolEvent, SolStruct};
+use alloy::sol_types::{Eip712Domain, SolCall, SolStruct};
 use alloy::transports::RpcError;
 use serde::{Deserialize, Serialize};
 use x811_protocol::digest::Digest;
-use x811_protocol::evm::{EvmAddress, TxHash};
+use x811_protocol::evm::EvmAddress;
 use x811_protocol::time::TimestampMs;
 
-use super::{PayClient, PayError, SignedTransfer, Transfer, address};
+use super::nonce_use::NonceUse;
+use super::{PayClient, PayError, SignedTransfer, Transfer, address, to_token};
 use crate::wallet::WalletKey;
 
 sol! {
@@ -46,12 +46,6 @@ sol! {
 /// after the PAYMENT at most), or it does not leave at all.
 const VALID_FOR_S: u64 = 900;
 
-/// How far back a used nonce is looked for, in blocks: more than five hours of Base.
-const SEARCHED_BLOCKS: u64 = 10_000;
-
-/// Blocks asked for in one call; public endpoints refuse many more.
-const BLOCKS_PER_CALL: u64 = 2_000;
-
 /// The code that JSON-RPC endpoints give a reverted call.
 const REVERTED: i64 = 3;
 
@@ -67,20 +61,6 @@ pub struct Authorization {
 /// The EIP-712 domain of a token, which its own separator has confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenDomain(Eip712Domain);
-
-/// What became of a nonce.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NonceUse {
-    /// The token has not seen the nonce.
-    Unused,
-    /// A transfer was made under it.
-    Used {
-        /// In this transaction.
-        tx_hash: TxHash,
-        /// In this block.
-        block_number: u64,
-    },
-}
 
 impl PayClient {
     /// The domain that authorizations for this token are signed for, made of what the token says
@@ -111,53 +91,6 @@ impl PayClient {
             Ok(TokenDomain(domain))
         } else {
             Err(no("its DOMAIN_SEPARATOR is not the standard one"))
-        }
-    }
-
-    /// What became of a nonce of `payer`, from the token's state and then from its logs.
-    ///
-    /// # Errors
-    /// [`PayError::Cancelled`], [`PayError::SpentUnseen`] when nothing can be paid under it and no
-    /// transfer is found; [`PayError`].
-    pub async fn nonce_use(&self, payer: EvmAddress, nonce: Digest) -> Result<NonceUse, PayError> {
-        match self.is_spent(payer, nonce).await? {
-            None => {
-                return Err(PayError::NoAuthorizations {
-                    token: self.token,
-                    why: "it has no authorizationState",
-                });
-            }
-            Some(false) => return Ok(NonceUse::Unused),
-            Some(true) => {}
-        }
-        let head = self.provider.get_block_number().await;
-        let head = head.map_err(|error| self.failed(&error))?;
-        let oldest = head.saturating_sub(SEARCHED_BLOCKS);
-        let mut to_block = head;
-        loop {
-            let from_block = oldest.max(to_block.saturating_sub(BLOCKS_PER_CALL - 1));
-            let filter = Filter::new()
-                .address(address(self.token))
-                .event_signature(vec![
-                    AuthorizationUsed::SIGNATURE_HASH,
-                    AuthorizationCanceled::SIGNATURE_HASH,
-                ])
-                .topic1(address(payer).into_word())
-                .topic2(B256::from(*nonce.as_bytes()))
-                .from_block(from_block)
-                .to_block(to_block);
-            let logs = self.provider.get_logs(&filter).await;
-            let logs = logs.map_err(|error| self.failed(&error))?;
-            if let Some(log) = logs.iter().find(|log| log.address() == address(self.token)) {
-                return told_use(log, nonce);
-            }
-            if from_block <= oldest {
-                return Err(PayError::SpentUnseen {
-                    nonce,
-                    searched_blocks: head - oldest,
-                });
-            }
-            to_block = from_block - 1;
         }
     }
 
@@ -207,14 +140,15 @@ impl PayClient {
     }
 
     async fn block_time_s(&self) -> Result<u64, PayError> {
-        let block = self.provider.get_block_by_number(Default::default()).await;
-        let block = block.map_err(|error| self.failed(&error))?;
-        let block = block.ok_or_else(|| self.failed(&RpcError::NullResp))?;
-        Ok(block.header.timestamp)
+        Ok(self.latest_block().await?.header.timestamp)
     }
 
     /// Whether a nonce is used or cancelled; `None` when the token knows no nonces.
-    async fn is_spent(&self, payer: EvmAddress, nonce: Digest) -> Result<Option<bool>, PayError> {
+    pub(super) async fn is_spent(
+        &self,
+        payer: EvmAddress,
+        nonce: Digest,
+    ) -> Result<Option<bool>, PayError> {
         let call = authorizationStateCall {
             authorizer: address(payer),
             nonce: B256::from(*nonce.as_bytes()),
@@ -222,14 +156,16 @@ impl PayClient {
         self.ask(&call).await
     }
 
-    /// The token's answer to a read-only call; `None` when it has none of that form.
-    async fn ask<C: SolCall>(&self, call: &C) -> Result<Option<C::Return>, PayError> {
-        let request = TransactionRequest {
-            to: Some(Address::from(*self.token.as_bytes()).into()),
-            input: Bytes::from(call.abi_encode()).into(),
-            ..TransactionRequest::default()
-        };
+    /// The token's answer to a read-only call; `None` when the token has no such function, or another
+    /// one of that name.
+    pub(super) async fn ask<C: SolCall>(&self, call: &C) -> Result<Option<C::Return>, PayError> {
+        let request = to_token(self.token, Bytes::from(call.abi_encode()));
         match self.provider.call(request).await {
+            // A contract is there: a node that lags or does not read the call answers so.
+            Ok(answer) if answer.is_empty() => Err(PayError::Refused {
+                endpoint: self.endpoint.clone(),
+                cause: "an empty answer to a call of the token".to_owned(),
+            }),
             Ok(answer) => Ok(C::abi_decode_returns(&answer).ok()),
             Err(RpcError::ErrorResp(payload))
                 if payload.code == REVERTED || payload.message.contains("revert") =>
@@ -238,22 +174,6 @@ impl PayClient {
             }
             Err(error) => Err(self.failed(&error)),
         }
-    }
-}
-
-fn told_use(log: &Log, nonce: Digest) -> Result<NonceUse, PayError> {
-    if log.topic0() == Some(&AuthorizationCanceled::SIGNATURE_HASH) {
-        return Err(PayError::Cancelled { nonce });
-    }
-    match (log.transaction_hash, log.block_number) {
-        (Some(tx_hash), Some(block_number)) => Ok(NonceUse::Used {
-            tx_hash: TxHash::from_bytes(tx_hash.0),
-            block_number,
-        }),
-        _ => Err(PayError::SpentUnseen {
-            nonce,
-            searched_blocks: 0,
-        }),
     }
 }
 

@@ -96,11 +96,11 @@ pub enum PayError {
         /// The nonce of that authorization.
         nonce: Digest,
     },
-    /// The token says that the nonce is used up, and no log says how.
+    /// The token says that the nonce is used up, and no log that was found says how.
     #[error(
-        "the token says that nonce {nonce} is used or cancelled, but no log of the last \
-         {searched_blocks} blocks says how; do not pay again, look for the transaction in a block \
-         explorer"
+        "the token says that nonce {nonce} is used, so this was paid or cancelled; the logs of the \
+         last {searched_blocks} blocks do not name the transaction. Do not pay again: find the \
+         transaction in a block explorer and declare it"
     )]
     SpentUnseen {
         /// The nonce that the token calls used up.
@@ -108,10 +108,28 @@ pub enum PayError {
         /// How far back was looked.
         searched_blocks: u64,
     },
+    /// The gas of a transfer with raised fees would cost too much.
+    #[error(
+        "the network asks for up to {} ETH of gas for this transfer, more than {} ETH; wait until \
+         fees are lower and try again",
+        eth(*cost_wei), eth(*limit_wei)
+    )]
+    FeesTooHigh {
+        /// What the gas could cost.
+        cost_wei: u128,
+        /// What it may cost.
+        limit_wei: u128,
+    },
     /// A kept authorised transfer was not mined in its time.
     #[error(
         "the kept transfer was not mined within its time, so it paid nothing and never will; \
          delete it and pay again"
     )]
     Expired,
+}
+
+/// Wei as ETH with six decimals, rounded up.
+fn eth(wei: u128) -> String {
+    let micro_eth = wei.div_ceil(1_000_000_000_000);
+    format!("{}.{:06}", micro_eth / 1_000_000, micro_eth % 1_000_000)
 }

@@ -36,6 +36,7 @@ async fn signed() -> SignedTransfer {
         transfer,
         authorization: None,
         raw: format!("0x{}", hex::encode(envelope.encoded_2718())),
+        replaced: Vec::new(),
     }
 }
 

@@ -29,7 +29,7 @@ const SLEEPS: [(&str, &[Reason]); 25] = [
     ("crates/watcher/tests/suite/watching/scripted.rs", &[Paused]),
     ("crates/watcher/tests/suite/watching/rig.rs", &[Paused]),
     ("crates/watcher/tests/suite/watching/witness.rs", &[Paused]),
-    ("tests/src/anvil.rs", &[Look, Look]),
+    ("tests/src/anvil.rs", &[Look, Look, Look]),
     ("tests/src/bin/bench_stores.rs", &[Settling]),
     ("tests/src/postgres.rs", &[Look, Look]),
     ("tests/src/proxy.rs", &[Fault]),

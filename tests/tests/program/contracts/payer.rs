@@ -13,6 +13,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::money::MicroUsdc;
 use x811_tests::anvil::{Anvil, BASE_CHAIN_ID, BASE_USDC, DEV_KEYS, usdc};
+use x811_tests::proxy::{Act, Proxy};
 
 const PURSE_MICRO_USDC: u64 = 5_000_000;
 const PAID_MICRO_USDC: u64 = 29_725;
@@ -41,9 +42,12 @@ async fn scene() -> Scene {
 }
 
 async fn connect(anvil: &Anvil) -> PayClient {
+    connect_through(&anvil.rpc_url()).await
+}
+
+async fn connect_through(rpc_url: &str) -> PayClient {
     let token = EvmAddress::from_bytes(BASE_USDC.into());
-    let rpc_url = anvil.rpc_url();
-    let connected = PayClient::connect(&rpc_url, ChainId::new(BASE_CHAIN_ID), token);
+    let connected = PayClient::connect(rpc_url, ChainId::new(BASE_CHAIN_ID), token);
     connected.await.expect("the endpoint serves the token")
 }
 
@@ -74,11 +78,9 @@ impl Scene {
     }
 
     async fn receipt(&self, signed: &SignedTransfer) -> Receipt {
-        let receipt = self
-            .client
-            .await_receipt(signed.tx_hash, &SystemClock, 10_000);
+        let receipt = self.client.await_mined(signed, &SystemClock, 10_000);
         let receipt = receipt.await.expect("the endpoint answers");
-        receipt.expect("the transaction is mined")
+        receipt.expect("the transaction is mined").1
     }
 
     /// Sends what a signed transaction calls from another account, as anybody can who sees it.
@@ -188,8 +190,84 @@ async fn a_spent_nonce_without_a_log_is_not_paid_under() {
         scene.nonce_use().await,
         Err(PayError::SpentUnseen {
             nonce: scene.nonce,
-            searched_blocks: head
+            searched_blocks: head + 1
         })
+    );
+}
+
+/// Providers bound the blocks of one call; the answer names no number that holds everywhere.
+#[tokio::test]
+async fn ae_064_a_payment_is_found_through_a_provider_that_allows_few_blocks_a_call() {
+    for most in [10, 5, 1] {
+        let scene = scene().await;
+        let signed = scene.signed().await.unwrap();
+        scene.client.send(&signed).await.unwrap();
+        let _ = scene.receipt(&signed).await;
+        scene.anvil.mine(30).await;
+        let proxy = Proxy::start(&scene.anvil.rpc_url()).await;
+        proxy.rule(move |call| {
+            let block = |name: &str| {
+                let digits = call.params[0][name].as_str().unwrap_or("0x0").to_owned();
+                u64::from_str_radix(digits.trim_start_matches("0x"), 16).unwrap_or_default()
+            };
+            let is_long =
+                call.method == "eth_getLogs" && block("toBlock") - block("fromBlock") >= most;
+            match is_long {
+                true => Act::Error(-32_600, "the range is limited in the free plan"),
+                false => Act::Pass,
+            }
+        });
+        let used = connect_through(proxy.url())
+            .await
+            .nonce_use(scene.key.address(), scene.nonce)
+            .await;
+        let Ok(NonceUse::Used { tx_hash, .. }) = used else {
+            panic!("{most}: {used:?}");
+        };
+        assert_eq!(tx_hash, signed.tx_hash);
+    }
+}
+
+/// A node that reads the older member `data` alone, or lags behind the contract, answers a call with
+/// nothing: that is no token without EIP-3009, which a plain transfer would be made for.
+#[tokio::test]
+async fn an_empty_answer_to_a_call_decides_nothing_and_both_members_carry_the_call() {
+    let scene = scene().await;
+    let proxy = Proxy::start(&scene.anvil.rpc_url()).await;
+    proxy.rule(|call| match call.params[0].get("data") {
+        None if call.method == "eth_call" => Act::Replace(serde_json::json!("0x")),
+        Some(_) | None => Act::Pass,
+    });
+    let client = connect_through(proxy.url()).await;
+    let _ = client.token_domain().await.unwrap();
+    proxy.rule(|call| match call.method {
+        "eth_call" => Act::Replace(serde_json::json!("0x")),
+        _ => Act::Pass,
+    });
+    let error = client.token_domain().await.unwrap_err();
+    assert!(
+        matches!(&error, PayError::Refused { cause, .. } if cause.contains("empty")),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn ae_064_fees_above_the_limit_are_not_signed() {
+    let scene = scene().await;
+    let signed = scene.signed().await.unwrap();
+    let provider = scene.anvil.provider();
+    let set = provider.anvil_set_next_block_base_fee_per_gas(100_000_000_000);
+    set.await.unwrap();
+    scene.anvil.mine(1).await;
+    let error = scene
+        .client
+        .raise_fees(&scene.key, &signed)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, PayError::FeesTooHigh { .. }), "{error}");
+    assert!(
+        error.to_string().contains("more than 0.001000 ETH"),
+        "{error}"
     );
 }
 

@@ -37,6 +37,7 @@ mod rounds;
 mod settlement;
 mod stage;
 mod storm;
+mod stuck;
 mod tamper;
 mod two_ledgers;
 mod undeclared;

@@ -4,7 +4,7 @@ use super::stage::{Stage, text};
 use alloy::primitives::{Address, B256};
 use serde_json::Value;
 use x811_client::clock::{Clock, SystemClock};
-use x811_client::pay::{PayClient, Transfer};
+use x811_client::pay::{PayClient, SignedTransfer, Transfer};
 use x811_client::wallet::WalletKey;
 use x811_protocol::authorization::payment_nonce;
 use x811_protocol::digest::Digest;
@@ -33,8 +33,8 @@ pub(crate) fn nonce_of(stage: &Stage, interaction: &str) -> Digest {
     )
 }
 
-/// Pays as `x811 pay` does and forgets it.
-pub(crate) async fn pay(stage: &Stage, interaction: &str) -> Undeclared {
+/// Signs what `x811 pay` signs; the client that can send it.
+pub(crate) async fn sign(stage: &Stage, interaction: &str) -> (PayClient, SignedTransfer) {
     let nonce = nonce_of(stage, interaction);
     let key = WalletKey::from_hex(&stage.wallet_key("ada")).unwrap();
     let transfer = Transfer {
@@ -50,12 +50,18 @@ pub(crate) async fn pay(stage: &Stage, interaction: &str) -> Undeclared {
     let now = SystemClock.now();
     let signed = client.sign_authorized(&key, transfer, &domain, nonce, now);
     let signed = signed.await.unwrap();
+    (client, signed)
+}
+
+/// Pays as `x811 pay` does and forgets it.
+pub(crate) async fn pay(stage: &Stage, interaction: &str) -> Undeclared {
+    let (client, signed) = sign(stage, interaction).await;
     client.send(&signed).await.unwrap();
     let tx_hash = B256::from(*signed.tx_hash.as_bytes());
     assert!(stage.anvil.receipt(tx_hash).await.status());
     Undeclared {
         tx_hash,
-        payer: Address::from(*key.address().as_bytes()),
+        payer: Address::from(*signed.payer.as_bytes()),
     }
 }
 

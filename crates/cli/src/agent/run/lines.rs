@@ -44,6 +44,7 @@ impl Report for Line {
             What::Running
             | What::FeedBack
             | What::Said
+            | What::FeesRaised
             | What::Working
             | What::Agreed
             | What::Over => {

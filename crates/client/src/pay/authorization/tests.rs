@@ -5,6 +5,8 @@ use x811_protocol::evm::ChainId;
 use x811_protocol::money::MicroUsdc;
 
 use super::*;
+use alloy::primitives::Address;
+use x811_protocol::evm::TxHash;
 
 /// Anvil's first account (public test key of its mnemonic).
 const KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -64,6 +66,7 @@ fn a_kept_call_that_differs_in_one_member_is_another_call() {
         transfer: transfer(),
         authorization: Some(authorization()),
         raw: String::new(),
+        replaced: Vec::new(),
     };
     assert!(signed.is_call(&call().abi_encode()));
 

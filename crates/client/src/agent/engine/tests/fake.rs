@@ -571,11 +571,15 @@ impl World for Fake {
                 universe.chain.insert(transfer.nonce, transfer.tx_hash);
             }
             match known.is_none_or(|known| known == transfer.tx_hash) {
-                true => Arrival::Arrived,
+                true => Arrival::Mined,
                 false => Arrival::Lost,
             }
         });
         sent.ok_or_else(killed)
+    }
+
+    async fn raise_fees(&self, _: &Transfer) -> Result<Option<Transfer>, PayFault> {
+        Ok(None)
     }
 }
 
