@@ -5,6 +5,7 @@
 //! EIP-3009 authorization whose nonce names the interaction, so even without the file the token
 //! says whether it has been paid, and nobody else can claim it.
 
+mod instructions;
 mod transfer;
 
 use serde::Serialize;
@@ -23,6 +24,7 @@ use crate::output::{Out, Report, Tone};
 use crate::send::case::{Case, Party};
 use crate::send::payment;
 use crate::send::sent::Sent;
+use instructions::Instructions;
 use transfer::{Made, Origin, Payer};
 use x811_protocol::narration::usdc;
 
@@ -36,9 +38,13 @@ pub(crate) struct Args {
         alias = "rpc-url",
         env = "X811_RPC_URL",
         value_name = "URL",
-        hide_env_values = true
+        hide_env_values = true,
+        required_unless_present = "instructions"
     )]
-    pub(crate) rpc: String,
+    pub(crate) rpc: Option<String>,
+    /// Pay nothing; show what is due, to whom, and which transfers count
+    #[arg(long)]
+    pub(crate) instructions: bool,
     /// The network; not needed when the ledger has only one
     #[arg(long, value_name = "NAME")]
     pub(crate) network: Option<String>,
@@ -63,11 +69,18 @@ pub(crate) async fn pay(case: &Case<'_>, args: Args, out: &mut Out) -> Result<Ex
         payee: payment::payee(case)?,
         amount: case.offer()?.1.total_cost,
     };
+    let info = case.client.info().await?;
+    let Some(rpc_url) = args.rpc.filter(|_| !args.instructions) else {
+        let instructions = Instructions::of(case, &info, &network, due).await?;
+        out.report(&instructions);
+        return Ok(Exit::Ok);
+    };
     let payer = Payer {
         case,
-        endpoint: PayClient::connect(&args.rpc, network.chain_id, network.token).await?,
+        endpoint: PayClient::connect(&rpc_url, network.chain_id, network.token).await?,
         due,
-        nonce: nonce(case).await?,
+        nonce: payment_nonce(info.did, case.transcript.id(), case.offer()?.1.payload_hash),
+        info,
         wait_ms: args.wait.saturating_mul(1_000),
     };
     let mut made = payer.pay(args.plain_transfer).await?;
@@ -109,13 +122,6 @@ fn needs_payment(case: &Case<'_>, made: &Made) -> bool {
         && made.block_number.is_none()
         && case.transcript.has_payment();
     !is_held_back && !declared.any(|tx_hash| tx_hash == made.tx_hash)
-}
-
-/// The nonce that says what is paid: this interaction on this ledger, on the terms of its OFFER.
-async fn nonce(case: &Case<'_>) -> Result<Digest, Failure> {
-    let ledger = case.client.info().await?.did;
-    let offer_hash = case.offer()?.1.payload_hash;
-    Ok(payment_nonce(ledger, case.transcript.id(), offer_hash))
 }
 
 /// Sends the PAYMENT. If that fails, the money is on its way and the failure says what to run.

@@ -10,10 +10,13 @@
 mod authorization;
 mod error;
 mod fees;
+mod inspect;
+mod log_search;
 mod nonce_use;
 
 pub use authorization::{Authorization, TokenDomain};
 pub use error::PayError;
+pub use inspect::{Declaration, Inspection, Movements, TokenTransfer};
 pub use nonce_use::NonceUse;
 
 use std::time::Duration;

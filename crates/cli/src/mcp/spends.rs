@@ -92,7 +92,8 @@ impl Tool for Pay {
         check_committed(&guard, id, total)?;
         let args = pay::Args {
             interaction: id,
-            rpc: limits.rpc_url.clone(),
+            rpc: Some(limits.rpc_url.clone()),
+            instructions: false,
             network: Some(limits.network().to_owned()),
             wait: 0,
             plain_transfer: false,

@@ -1,6 +1,7 @@
 //! The transfer behind a PAYMENT: kept from an earlier run, found on the chain, or made now.
 
 use serde::Serialize;
+use x811_client::http::LedgerInfo;
 use x811_client::pay::{
     NonceUse, PayClient, PayError, Receipt, SignedTransfer, TokenDomain, Transfer,
 };
@@ -14,6 +15,7 @@ use x811_protocol::time::TimestampMs;
 
 use crate::failure::Failure;
 use crate::send::case::Case;
+use crate::send::payment::is_bound;
 
 /// Less time than this is too little to pay in: the money would be gone and the PAYMENT late.
 const LEAST_TIME_MS: u64 = 3_000;
@@ -28,6 +30,7 @@ pub(super) struct Payer<'a> {
     pub(super) due: Transfer,
     /// The nonce of the interaction's authorization.
     pub(super) nonce: Digest,
+    pub(super) info: LedgerInfo,
     /// How long the block is waited for.
     pub(super) wait_ms: u64,
 }
@@ -70,14 +73,12 @@ impl Payer<'_> {
         check_payable(&self.case.transcript, self.case.context.now())?;
         let key = self.wallet_key()?;
         if plain_transfer {
-            let signed = self.endpoint.sign(key, self.due).await?;
-            return self.keep_and_send(&signed, None).await;
+            return self.pay_plainly(key, None).await;
         }
         let domain = match self.endpoint.token_domain().await {
             Ok(domain) => domain,
             Err(error @ PayError::NoAuthorizations { .. }) => {
-                let signed = self.endpoint.sign(key, self.due).await?;
-                return self.keep_and_send(&signed, Some(error.to_string())).await;
+                return self.pay_plainly(key, Some(error.to_string())).await;
             }
             Err(error) => return Err(error.into()),
         };
@@ -150,6 +151,22 @@ impl Payer<'_> {
             .declared()
             .any(|declared| declared == found.tx_hash))
         .then_some(found)
+    }
+
+    /// Makes a plain transfer, which counts from a bound wallet alone.
+    async fn pay_plainly(&self, key: &WalletKey, why: Option<String>) -> Result<Made, Failure> {
+        let wallet = key.address();
+        if !is_bound(self.case, &self.info, wallet).await? {
+            let message = format!(
+                "nothing was paid: {} is no wallet bound to this agent, so a plain transfer from it does \
+                 not count",
+                wallet.to_checksum()
+            );
+            return Err(Failure::refused(Code::InvalidPaymentAddress, message)
+                .hint("bind it with `x811 agent update`, or pay without --plain-transfer"));
+        }
+        let signed = self.endpoint.sign(key, self.due).await?;
+        self.keep_and_send(&signed, why).await
     }
 
     async fn pay_authorized(&self, key: &WalletKey, domain: &TokenDomain) -> Result<Made, Failure> {

@@ -1,10 +1,15 @@
 //! `x811 send payment`.
 
 use x811_client::compose::Payment;
+use x811_client::http::LedgerInfo;
+use x811_client::pay::{Declaration, PayClient};
+use x811_protocol::authorization::payment_nonce;
+use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::id::InteractionId;
 use x811_protocol::money::MicroUsdc;
+use x811_protocol::parameters::PayerBindingRule;
 
 use super::case::{Case, Party};
 use super::sent::Sent;
@@ -34,6 +39,12 @@ pub(crate) struct Args {
     /// The nonce of the EIP-3009 authorization it was paid under, if there was one
     #[arg(long, value_name = "NONCE", value_parser = nonce)]
     authorization_nonce: Option<Digest>,
+    /// JSON-RPC endpoint at which the transaction is checked before it is named
+    #[arg(long, env = "X811_RPC_URL", value_name = "URL", hide_env_values = true)]
+    rpc: Option<String>,
+    /// Name the transaction without a check
+    #[arg(long)]
+    unchecked: bool,
 }
 
 /// Names a transfer that was made elsewhere.
@@ -56,7 +67,44 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Sent, Failure> 
         payee: payee(&case)?,
         authorization_nonce: args.authorization_nonce,
     };
+    if let Some(rpc_url) = args.rpc.filter(|_| !args.unchecked) {
+        check(&case, &payment, &rpc_url).await?;
+    }
     case.say(&payment).await
+}
+
+/// Refuses to name a transaction that the ledger would not count.
+async fn check(case: &Case<'_>, payment: &Payment, rpc_url: &str) -> Result<(), Failure> {
+    let info = case.client.info().await?;
+    let network = network(case, Some(&payment.network)).await?;
+    let declared = Declaration {
+        payee: payment.payee,
+        payer: payment.payer,
+        is_bound: is_bound(case, &info, payment.payer).await?,
+        nonce: payment_nonce(info.did, payment.interaction, case.offer()?.1.payload_hash),
+    };
+    let failed = |error| Failure::from(error).hint("--unchecked sends the PAYMENT without a check");
+    let endpoint = PayClient::connect(rpc_url, network.chain_id, network.token).await;
+    let inspection = endpoint.map_err(failed)?.inspect(payment.tx_hash).await;
+    match inspection.map_err(failed)?.obstacle(&declared) {
+        None => Ok(()),
+        Some(obstacle) => Err(Failure::refused(Code::PaymentFailed, obstacle)
+            .hint("nothing was sent to the ledger; --unchecked sends the PAYMENT all the same")),
+    }
+}
+
+/// Whether plain transfers of an account count: it is a wallet of this agent, or the ledger asks for
+/// no wallet.
+pub(crate) async fn is_bound(
+    case: &Case<'_>,
+    info: &LedgerInfo,
+    account: EvmAddress,
+) -> Result<bool, Failure> {
+    if info.payer_binding == PayerBindingRule::Unchecked {
+        return Ok(true);
+    }
+    let agent = case.client.agent(case.identity.did).await?;
+    Ok(agent.wallets.iter().any(|wallet| wallet.address == account))
 }
 
 /// 32 bytes of hex, with or without `0x`.

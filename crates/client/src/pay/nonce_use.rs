@@ -1,24 +1,14 @@
 //! What became of an EIP-3009 nonce: the token's state, then the log that says how it was used.
 
 use alloy::primitives::B256;
-use alloy::providers::Provider;
 use alloy::rpc::types::{Filter, Log};
 use alloy::sol_types::SolEvent;
-use alloy::transports::RpcError;
 use x811_protocol::digest::Digest;
 use x811_protocol::evm::{EvmAddress, TxHash};
 
 use super::authorization::{AuthorizationCanceled, AuthorizationUsed};
+use super::log_search::Searched;
 use super::{PayClient, PayError, address};
-
-/// How far back the log is looked for, in blocks: more than five hours of Base.
-const MAX_SEARCHED_BLOCKS: u64 = 10_000;
-
-/// Blocks asked for in one call. An endpoint that refuses so many is asked for the next number.
-const BLOCKS_PER_CALL: [u64; 6] = [2_000, 500, 100, 10, 5, 1];
-
-/// Calls of one search.
-const MAX_CALLS: usize = 400;
 
 /// What became of a nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,42 +37,14 @@ impl PayClient {
                 why: "it has no authorizationState",
             }),
             Some(false) => Ok(NonceUse::Unused),
-            Some(true) => self.search(payer, nonce).await,
+            Some(true) => match self.newest_log(&self.uses(payer, nonce)).await? {
+                Searched::Found(log) => told_use(&log, nonce),
+                Searched::Nothing { blocks } => Err(PayError::SpentUnseen {
+                    nonce,
+                    searched_blocks: blocks,
+                }),
+            },
         }
-    }
-
-    /// Searches the logs backwards from the newest block.
-    async fn search(&self, payer: EvmAddress, nonce: Digest) -> Result<NonceUse, PayError> {
-        let head = self.provider.get_block_number().await;
-        let head = head.map_err(|error| self.failed(&error))?;
-        let oldest = head.saturating_sub(MAX_SEARCHED_BLOCKS);
-        let mut sizes = BLOCKS_PER_CALL.into_iter();
-        let mut size = sizes.next().unwrap_or(1);
-        let mut end = head.saturating_add(1);
-        for _ in 0..MAX_CALLS {
-            if end <= oldest {
-                break;
-            }
-            let begin = oldest.max(end.saturating_sub(size));
-            let filter = self.uses(payer, nonce).from_block(begin).to_block(end - 1);
-            match self.provider.get_logs(&filter).await {
-                Ok(logs) => {
-                    let mut logs = logs.iter();
-                    if let Some(log) = logs.find(|log| log.address() == address(self.token)) {
-                        return told_use(log, nonce);
-                    }
-                    end = begin;
-                }
-                Err(error) => match sizes.next() {
-                    Some(smaller) if matches!(error, RpcError::ErrorResp(_)) => size = smaller,
-                    Some(_) | None => return Err(self.failed(&error)),
-                },
-            }
-        }
-        Err(PayError::SpentUnseen {
-            nonce,
-            searched_blocks: head.saturating_add(1) - end,
-        })
     }
 
     fn uses(&self, payer: EvmAddress, nonce: Digest) -> Filter {

@@ -22,10 +22,7 @@ fn money(view: &SettlementView) -> String {
     match view.standing {
         MoneyStanding::NotDue => format!("nothing is due yet: the interaction is {}", view.state),
         MoneyStanding::NotDeclared => "not declared: the initiator has named no transaction".to_owned(),
-        MoneyStanding::Declared => format!(
-            "declared, not seen: the initiator named {}, in no block that this ledger follows",
-            transactions(view)
-        ),
+        MoneyStanding::Declared => declared(view),
         MoneyStanding::Seen { depth, of } => seen(view, depth, of),
         MoneyStanding::WaitingForSafe { depth } => {
             format!("seen, {depth} blocks deep; a total this large waits until its block is safe")
@@ -68,6 +65,17 @@ fn money(view: &SettlementView) -> String {
         },
         MoneyStanding::NothingDue => "nothing was due".to_owned(),
         MoneyStanding::Closed { code } => closed(view.state, code),
+    }
+}
+
+fn declared(view: &SettlementView) -> String {
+    let named = transactions(view);
+    let text = format!(
+        "declared, not seen: the initiator named {named}, in no block that this ledger follows"
+    );
+    match view.failures {
+        0 => text,
+        _ => format!("{text} (the hash of a user operation is no transaction hash)"),
     }
 }
 
@@ -265,12 +273,18 @@ impl RefutedCause {
                 Some(RevertReason::PayerBlacklisted) => "it reverted: the payer was blacklisted",
                 Some(RevertReason::PayeeBlacklisted) => "it reverted: the payee was blacklisted",
             },
-            RefutedCause::WrongToken => "it moved no USDC",
+            RefutedCause::WrongToken => "it moved no USDC (USDbC and other tokens do not count)",
             RefutedCause::UsedAlready => "it already paid another interaction",
             RefutedCause::OlderThanAccept => "it is older than the ACCEPT",
             RefutedCause::Short => "it is too little",
-            RefutedCause::OtherPayee => "it paid somebody else",
-            RefutedCause::Unauthorized => "it was not made under this interaction's authorization",
+            RefutedCause::OtherPayee => {
+                "it moved nothing from the payer to the payee: somebody else was paid, or the money \
+                 came from another account, such as one of an exchange"
+            }
+            RefutedCause::Unauthorized => {
+                "it was not made under this interaction's authorization: under another one, as \
+                 payments by x402 are, or from an account that is not bound and under none"
+            }
         }
     }
 }

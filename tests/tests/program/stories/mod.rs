@@ -18,6 +18,7 @@ mod contract_wallet;
 mod dealing;
 mod demo;
 mod drawn;
+mod elsewhere;
 mod embedded;
 mod erasure;
 mod forged_trace;
