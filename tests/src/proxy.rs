@@ -9,6 +9,7 @@
 )]
 
 mod act;
+pub mod rules;
 mod traffic;
 
 use std::io;
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper::body::{Body as _, Incoming};
-use hyper::header::RETRY_AFTER;
+use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -30,6 +31,10 @@ use tokio::task::JoinHandle;
 pub use act::{Act, Call};
 pub use traffic::Traffic;
 
+const JSON: &str = "application/json";
+const HTML: &str = "text/html";
+/// The page of a gateway that does not reach its node.
+const PAGE: &str = "<!DOCTYPE html>\n<html><head><title>Just a moment...</title></head></html>\n";
 /// How long a test waits for traffic that must come.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -161,35 +166,25 @@ impl Shared {
                 Act::Hang => std::future::pending().await,
                 Act::Close => return Err(io::ErrorKind::ConnectionReset.into()),
                 Act::Status(status, retry_after) => {
-                    return self.send(*status, *retry_after, "no".to_owned());
+                    return self.send(*status, JSON, *retry_after, "no".to_owned());
                 }
+                Act::Page(status) => return self.send(*status, HTML, None, PAGE.to_owned()),
                 Act::Cut => is_cut = true,
-                Act::Pass | Act::Error(..) | Act::Replace(_) | Act::Edit(_) => {}
-            }
-        }
-        let mut answered = self.ask(&asked).await?;
-        if let Value::Array(answers) = &mut answered {
-            for (call, act) in asked.as_array().into_iter().flatten().zip(acts) {
-                let own = |answer: &&mut Value| answer["id"] == call["id"];
-                if let Some(answer) = answers.iter_mut().find(own) {
-                    act.spoil(answer);
+                Act::Pass | Act::Error(..) | Act::Replace(_) | Act::Edit(_) | Act::Responses(_) => {
                 }
             }
-        } else {
-            acts.into_iter().for_each(|act| act.spoil(&mut answered));
         }
-        let mut text = answered.to_string();
+        let answered = self.ask(&asked).await?;
+        let mut text = spoiled(&asked, &answered, acts).to_string();
         if is_cut {
             text.truncate(text.len() / 2);
         }
-        self.send(200, None, text)
+        self.send(200, JSON, None, text)
     }
 
     /// What the rule says of each call, once all are counted.
     fn acts(&self, asked: &Value, bytes: usize) -> Vec<Act> {
-        let calls = asked
-            .as_array()
-            .map_or(std::slice::from_ref(asked), Vec::as_slice);
+        let calls = members(asked);
         let method = |call: &Value| call["method"].as_str().unwrap_or_default().to_owned();
         let mut nth = Vec::with_capacity(calls.len());
         self.traffic.send_modify(|traffic| {
@@ -222,12 +217,14 @@ impl Shared {
     fn send(
         &self,
         status: u16,
+        content_type: &str,
         retry_after_s: Option<u64>,
         body: String,
     ) -> io::Result<Response<String>> {
         self.traffic
             .send_modify(|traffic| traffic.bytes_out += body.len() as u64);
-        let mut response = Response::builder().status(status);
+        let response = Response::builder().status(status);
+        let mut response = response.header(CONTENT_TYPE, content_type);
         if let Some(seconds) = retry_after_s {
             response = response.header(RETRY_AFTER, seconds);
         }
@@ -245,6 +242,34 @@ async fn whole(mut body: Incoming) -> io::Result<Vec<u8>> {
         }
     }
     Ok(bytes)
+}
+
+/// The members of a batch; the one call or response where it is none.
+fn members(batch: &Value) -> &[Value] {
+    batch
+        .as_array()
+        .map_or(std::slice::from_ref(batch), Vec::as_slice)
+}
+
+/// The node's answer to a request, with what the acts make of it.
+fn spoiled(asked: &Value, answered: &Value, acts: Vec<Act>) -> Value {
+    let mut responses = members(answered).to_vec();
+    let mut changes = Vec::new();
+    for (call, act) in members(asked).iter().zip(acts) {
+        let is_own = |response: &&mut Value| response["id"] == call["id"];
+        if let Act::Responses(change) = act {
+            changes.push(change);
+        } else if let Some(response) = responses.iter_mut().find(is_own) {
+            act.spoil(response);
+        }
+    }
+    for change in changes {
+        change(&mut responses);
+    }
+    match asked.is_array() {
+        true => Value::Array(responses),
+        false => responses.into_iter().next().unwrap_or_default(),
+    }
 }
 
 /// A JSON-RPC error in place of a result.

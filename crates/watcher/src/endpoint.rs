@@ -236,17 +236,29 @@ impl<S: ChainSource> Tracked<S> {
         self.source.transfers_in(block, self.token).await
     }
 
-    /// Records that the endpoint did not return the transfers of a block.
+    /// Records that the endpoint did not return the transfers of a block. The log warns of the first such block.
     pub(crate) fn list_failed(&mut self, number: u64, error: &SourceError) {
         let endpoint = &self.health.label;
-        tracing::warn!(
-            endpoint,
-            number,
-            %error,
-            "the transfers of a block are not listed; receipts are asked for instead"
-        );
+        if std::mem::replace(&mut self.gives_no_lists, true) {
+            tracing::debug!(endpoint, number, %error, "the RPC endpoint still lists no transfers");
+        } else {
+            tracing::warn!(
+                endpoint,
+                number,
+                %error,
+                "the RPC endpoint lists no transfers of a block; receipts are requested until it lists transfers again"
+            );
+        }
         self.health.failures += 1;
         self.health.last_error = Some(format!("transfers of block {number}: {error}"));
+    }
+
+    /// Records that the endpoint returned the transfers of a block.
+    pub(crate) fn listed(&mut self) {
+        if std::mem::take(&mut self.gives_no_lists) {
+            let endpoint = &self.health.label;
+            tracing::info!(endpoint, "the RPC endpoint lists transfers again");
+        }
     }
 
     /// It gave a block that was not held: the next failure is a first one again, or a gap would grow

@@ -25,8 +25,8 @@ impl Call<'_> {
     }
 }
 
-/// What becomes of a call. [`Act::Hang`], [`Act::Close`], [`Act::Status`] and [`Act::Cut`] meet the
-/// whole request that it is in, the others the call alone.
+/// What becomes of a call. [`Act::Hang`], [`Act::Close`], [`Act::Status`], [`Act::Page`], [`Act::Cut`] and
+/// [`Act::Responses`] meet the whole request that it is in, the others the call alone.
 pub enum Act {
     /// The node's answer.
     Pass,
@@ -38,6 +38,8 @@ pub enum Act {
     Close,
     /// An HTTP status, with `Retry-After` in seconds.
     Status(u16, Option<u64>),
+    /// A web page with an HTTP status, as gateways send it.
+    Page(u16),
     /// Half of the answer's JSON.
     Cut,
     /// A JSON-RPC error: code and message.
@@ -45,13 +47,23 @@ pub enum Act {
     /// This result in place of the node's own.
     Replace(Value),
     /// A result made from the node's own, which is null where it has none.
-    Edit(Box<dyn FnOnce(&mut Value) + Send + Sync>),
+    Edit(Change<Value>),
+    /// Other responses to the request, ids and order included; one where it is no batch.
+    Responses(Change<Vec<Value>>),
 }
+
+/// A change that is made once.
+type Change<T> = Box<dyn FnOnce(&mut T) + Send + Sync>;
 
 impl Act {
     /// [`Act::Edit`] with `change`.
     pub fn edit(change: impl FnOnce(&mut Value) + Send + Sync + 'static) -> Act {
         Act::Edit(Box::new(change))
+    }
+
+    /// [`Act::Responses`] with `change`.
+    pub fn responses(change: impl FnOnce(&mut Vec<Value>) + Send + Sync + 'static) -> Act {
+        Act::Responses(Box::new(change))
     }
 
     /// The result null: the node does not know it.
@@ -60,9 +72,17 @@ impl Act {
         Act::Replace(Value::Null)
     }
 
+    /// Changes the response to the call.
     pub(super) fn spoil(self, answer: &mut Value) {
         match self {
-            Act::Pass | Act::Delay(_) | Act::Hang | Act::Close | Act::Status(..) | Act::Cut => {}
+            Act::Pass
+            | Act::Delay(_)
+            | Act::Hang
+            | Act::Close
+            | Act::Status(..)
+            | Act::Page(_)
+            | Act::Cut
+            | Act::Responses(_) => {}
             Act::Error(code, message) => super::refuse(answer, code, message),
             Act::Replace(result) => {
                 *answer = json!({ "jsonrpc": "2.0", "id": answer["id"], "result": result });

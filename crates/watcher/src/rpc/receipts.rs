@@ -4,7 +4,7 @@
 //! A batch that fails as a whole is halved, because providers limit batches in different ways. Of one
 //! that fails in part, what was answered counts, and only the rest is asked for again: one receipt
 //! that cannot be read must not hide the others. One that is left alone is at last asked for without
-//! a batch, which some endpoints refuse altogether.
+//! a batch, which some endpoints refuse altogether, and others answer in part or under wrong ids.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,23 +32,25 @@ impl RpcSource {
     ) -> Result<Vec<ReceiptAnswer>, SourceError> {
         let mut answers: BTreeMap<TxHash, ReceiptAnswer> = BTreeMap::new();
         let mut left = VecDeque::from([transactions.to_vec()]);
-        while let Some(mut part) = left.pop_front() {
+        while let Some(part) = left.pop_front() {
             let members = match self.receipt_batch(&part, token, as_of).await {
                 Err(error) if ends_the_asking(&error) => {
                     return or_some(answers, transactions, error);
                 }
                 Err(_) if part.len() > 1 => {
                     // The batch is too long, or the endpoint takes no batches.
-                    let second = part.split_off(part.len() / 2);
-                    left.push_front(second);
-                    left.push_front(part);
+                    push_halves(&mut left, part);
                     continue;
                 }
                 Err(_) => vec![self.receipt_alone(part[0], token, as_of).await],
+                Ok(members) if is_one_unreadable(&members) => {
+                    vec![self.receipt_alone(part[0], token, as_of).await]
+                }
                 Ok(members) => members,
             };
             let mut again = Vec::new();
-            let is_alone = part.len() == 1;
+            let size = part.len();
+            let is_alone = size == 1;
             for (transaction, member) in part.into_iter().zip(members) {
                 match member {
                     Ok(answer) => drop(answers.insert(transaction, answer)),
@@ -63,7 +65,10 @@ impl RpcSource {
                     Err(_) => again.push(transaction),
                 }
             }
-            if !again.is_empty() {
+            // As long as before, it would be answered as before.
+            if again.len() == size {
+                push_halves(&mut left, again);
+            } else if !again.is_empty() {
                 left.push_front(again);
             }
         }
@@ -103,9 +108,13 @@ impl RpcSource {
         batch.send().await.map_err(failed)?;
         known(block.await.map_err(|error| self.missing(error))?, as_of)?;
         let mut members = Members::with_capacity(transactions.len());
-        for receipt in receipts {
+        for (transaction, receipt) in transactions.iter().zip(receipts) {
             let receipt = receipt.await.map_err(|error| self.missing(error));
-            members.push(receipt.and_then(|receipt| read(receipt, token)));
+            let member = receipt.and_then(|receipt| read(receipt, token));
+            if is_of_another(&member, *transaction) {
+                return Err(malformed(RECEIPT, "a receipt of another transaction"));
+            }
+            members.push(member);
         }
         Ok(members)
     }
@@ -119,6 +128,21 @@ impl RpcSource {
         }
         failure
     }
+}
+
+fn push_halves(left: &mut VecDeque<Vec<TxHash>>, mut part: Vec<TxHash>) {
+    let second = part.split_off(part.len() / 2);
+    left.push_front(second);
+    left.push_front(part);
+}
+
+fn is_one_unreadable(members: &[Result<ReceiptAnswer, SourceError>]) -> bool {
+    matches!(members, [Err(SourceError::Malformed { .. })])
+}
+
+/// True if the node confused the members of the batch: a null among them may belong to another transaction, too.
+fn is_of_another(member: &Result<ReceiptAnswer, SourceError>, asked: TxHash) -> bool {
+    matches!(member, Ok(ReceiptAnswer::Mined(receipt)) if receipt.tx_hash != asked)
 }
 
 /// True if the node answered the batch and refused this receipt, so that a smaller batch would not help.

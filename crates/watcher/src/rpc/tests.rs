@@ -473,7 +473,8 @@ async fn an_answer_is_read() {
 
 #[tokio::test]
 async fn rule_10_null_is_none_but_of_a_node_that_lags() {
-    let source = endpoint(http("200 OK", r#"{"jsonrpc":"2.0","id":0,"result":null}"#)).await;
+    let null = http("200 OK", r#"{"jsonrpc":"2.0","id":0,"result":null}"#);
+    let source = endpoint(null.clone()).await;
     let as_of = BlockHash::from_bytes([2; 32]);
     assert_eq!(
         source
@@ -483,7 +484,13 @@ async fn rule_10_null_is_none_but_of_a_node_that_lags() {
             method: "eth_getBlockByHash"
         })
     );
+    let source = endpoint(null).await;
     assert_eq!(source.head(HeadTag::Safe).await, Ok(None));
+    let another = source.head(HeadTag::Safe).await;
+    assert!(
+        matches!(another, Err(SourceError::Malformed { .. })),
+        "the second request has another id: {another:?}"
+    );
 }
 
 #[tokio::test]
@@ -501,7 +508,12 @@ async fn rule_25_no_answer_is_an_error_and_never_none() {
         (http("429 Too Many Requests", "slow down"), "Busy"),
         (http("503 Service Unavailable", "<html>"), "Busy"),
         (http("502 Bad Gateway", "<html>"), "Unreachable"),
-        (http("200 OK", "<html>"), "Malformed"),
+        (http("200 OK", "\n<html>"), "Unreachable"),
+        (
+            http("200 OK", r#"{"jsonrpc":"2.0","id":7,"result":"0x2105"}"#),
+            "Malformed",
+        ),
+        (http("200 OK", &refused.replace(":0,", ":null,")), "Refused"),
         (
             http("200 OK", r#"{"jsonrpc":"2.0","id":0,"result":"0x"#),
             "Malformed",

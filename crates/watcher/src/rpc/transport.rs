@@ -3,12 +3,14 @@
 //! alloy's own transport reads every answer to its end and puts the URL, which may hold an API key,
 //! into errors and traces.
 
+use std::collections::{HashMap, HashSet};
 use std::task::{Context, Poll};
 
-use alloy::rpc::json_rpc::{RequestPacket, Response, ResponsePacket, ResponsePayload};
+use alloy::rpc::json_rpc::{Id, RequestPacket, Response, ResponsePacket, ResponsePayload};
 use alloy::transports::{TransportError, TransportErrorKind, TransportFut};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Client, StatusCode, Url};
+use serde::de::Error as _;
 use tower_service::Service;
 
 use super::refusal::is_rate_limit;
@@ -37,6 +39,9 @@ pub(super) enum HttpFailure {
     /// An HTTP status that is not success, without a JSON-RPC error in it.
     #[error("HTTP status {0}")]
     Status(u16),
+    /// A web page with HTTP status 200: the response of a gateway, not of the node.
+    #[error("a web page instead of JSON-RPC")]
+    WebPage,
     /// No connection, a time limit, a cut answer.
     #[error(transparent)]
     Connection(reqwest::Error),
@@ -65,13 +70,14 @@ impl BoundedHttp {
         let answer = serde_json::from_slice::<ResponsePacket>(&body);
         if status.is_success() {
             let answer = answer.map_err(|error| unreadable(&body, error))?;
-            return whole(&request, answer);
+            return matched(&request, answer);
         }
         // Some providers put JSON-RPC errors under an HTTP status of their own.
-        answer
+        let answer = answer
             .ok()
             .filter(ResponsePacket::is_error)
-            .ok_or_else(|| TransportErrorKind::custom(HttpFailure::Status(status.as_u16())))
+            .ok_or_else(|| TransportErrorKind::custom(HttpFailure::Status(status.as_u16())))?;
+        matched(&request, answer)
     }
 
     async fn exchange(
@@ -102,18 +108,47 @@ impl BoundedHttp {
     }
 }
 
-/// Turns the single error with which an endpoint refuses a whole batch into an error.
-fn whole(
+/// The responses that answer the request. Nodes and caches in front of them confuse ids; alloy compares the ids of
+/// batches only, and takes the first response of each. A single error is accepted with any id: gateways that turn
+/// requests away do not always read the id.
+fn matched(
     request: &RequestPacket,
     answer: ResponsePacket,
 ) -> Result<ResponsePacket, TransportError> {
-    match answer {
-        ResponsePacket::Single(Response {
-            payload: ResponsePayload::Failure(refusal),
-            ..
-        }) if request.as_batch().is_some() => Err(TransportError::ErrorResp(refusal)),
-        answer @ (ResponsePacket::Single(_) | ResponsePacket::Batch(_)) => Ok(answer),
+    match (request, answer) {
+        (
+            RequestPacket::Batch(_),
+            ResponsePacket::Single(Response {
+                payload: ResponsePayload::Failure(refusal),
+                ..
+            }),
+        ) => Err(TransportError::ErrorResp(refusal)),
+        (RequestPacket::Batch(_), ResponsePacket::Batch(mut responses)) => {
+            let ambiguous = ambiguous(&responses);
+            responses.retain(|response| !ambiguous.contains(&response.id));
+            Ok(ResponsePacket::Batch(responses))
+        }
+        (RequestPacket::Single(call), ResponsePacket::Single(response))
+            if response.is_success() && response.id != *call.id() =>
+        {
+            let error = serde_json::Error::custom("the response has the id of another request");
+            Err(TransportError::deser_err(error, ""))
+        }
+        (_, answer) => Ok(answer),
     }
+}
+
+/// Ids with different responses: none of these responses counts.
+fn ambiguous(responses: &[Response]) -> HashSet<Id> {
+    let mut results = HashMap::with_capacity(responses.len());
+    let mut ambiguous = HashSet::new();
+    for response in responses {
+        let result = response.payload.as_success().map(|result| result.get());
+        if *results.entry(&response.id).or_insert(result) != result {
+            ambiguous.insert(response.id.clone());
+        }
+    }
+    ambiguous
 }
 
 /// Error for a response that is not JSON-RPC. Only the beginning of a long one is examined.
@@ -124,6 +159,9 @@ fn unreadable(body: &[u8], error: serde_json::Error) -> TransportError {
             status: 429,
             retry_after_ms: None,
         });
+    }
+    if beginning.trim_ascii_start().starts_with(b"<") {
+        return TransportErrorKind::custom(HttpFailure::WebPage);
     }
     TransportError::deser_err(error, "")
 }

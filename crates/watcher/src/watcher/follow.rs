@@ -322,7 +322,7 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
         let endpoint = &mut self.endpoints[leader];
         let error = match answer {
             Ok(moved) => {
-                endpoint.gives_no_lists = false;
+                endpoint.listed();
                 return Ok(moved);
             }
             Err(error @ SourceError::Busy { .. }) => return Err(error.into()),
@@ -334,7 +334,6 @@ impl<S: ChainSource, B: BlockStore> Watcher<S, B> {
             if *tries < LIST_TRIES && !endpoint.gives_no_lists {
                 return Err(EndpointFailure::Unlisted { number, error });
             }
-            endpoint.gives_no_lists = true;
         }
         endpoint.list_failed(number, &error);
         self.fetched.holes.insert(hash);

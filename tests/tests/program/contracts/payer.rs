@@ -13,7 +13,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::money::MicroUsdc;
 use x811_tests::anvil::{Anvil, BASE_CHAIN_ID, BASE_USDC, DEV_KEYS, usdc};
-use x811_tests::proxy::{Act, Proxy};
+use x811_tests::proxy::{Act, Proxy, rules};
 
 const PURSE_MICRO_USDC: u64 = 5_000_000;
 const PAID_MICRO_USDC: u64 = 29_725;
@@ -205,18 +205,7 @@ async fn ae_064_a_payment_is_found_through_a_provider_that_allows_few_blocks_a_c
         let _ = scene.receipt(&signed).await;
         scene.anvil.mine(30).await;
         let proxy = Proxy::start(&scene.anvil.rpc_url()).await;
-        proxy.rule(move |call| {
-            let block = |name: &str| {
-                let digits = call.params[0][name].as_str().unwrap_or("0x0").to_owned();
-                u64::from_str_radix(digits.trim_start_matches("0x"), 16).unwrap_or_default()
-            };
-            let is_long =
-                call.method == "eth_getLogs" && block("toBlock") - block("fromBlock") >= most;
-            match is_long {
-                true => Act::Error(-32_600, "the range is limited in the free plan"),
-                false => Act::Pass,
-            }
-        });
+        proxy.rule(rules::lists_at_most(most));
         let used = connect_through(proxy.url())
             .await
             .nonce_use(scene.key.address(), scene.nonce)
@@ -234,10 +223,7 @@ async fn ae_064_a_payment_is_found_through_a_provider_that_allows_few_blocks_a_c
 async fn an_empty_answer_to_a_call_decides_nothing_and_both_members_carry_the_call() {
     let scene = scene().await;
     let proxy = Proxy::start(&scene.anvil.rpc_url()).await;
-    proxy.rule(|call| match call.params[0].get("data") {
-        None if call.method == "eth_call" => Act::Replace(serde_json::json!("0x")),
-        Some(_) | None => Act::Pass,
-    });
+    proxy.rule(rules::ignores_input);
     let client = connect_through(proxy.url()).await;
     let _ = client.token_domain().await.unwrap();
     proxy.rule(|call| match call.method {

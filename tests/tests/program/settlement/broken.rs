@@ -10,11 +10,17 @@ use super::rig::{AMOUNT, Chain, DEPTH, Rig, amount};
 /// What an endpoint does instead of answering, and its name.
 type Fault = (&'static str, fn() -> Act);
 
-const FAULTS: [Fault; 5] = [
+const FAULTS: [Fault; 9] = [
     ("hangs", || Act::Hang),
     ("closes", || Act::Close),
     ("cut JSON", || Act::Cut),
     ("500", || Act::Status(500, None)),
+    ("429", || Act::Status(429, None)),
+    ("429 with a page", || Act::Page(429)),
+    ("200 with a page", || Act::Page(200)),
+    ("another id", || {
+        Act::responses(|responses| responses[0]["id"] = json!("another"))
+    }),
     ("-32603", || Act::Error(-32_603, "internal error")),
 ];
 

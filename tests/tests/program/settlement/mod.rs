@@ -7,8 +7,10 @@
 )]
 
 mod announced;
+mod batches;
 mod broken;
 mod budget;
+mod contract_answers;
 mod lies;
 mod pool;
 mod rig;

@@ -11,7 +11,7 @@ use serde_json::json;
 use std::time::Duration;
 use x811_tests::anvil::{Anvil, BASE_USDC, DEV_KEYS, LOCAL_CHAIN_ID, usdc};
 use x811_tests::binary::Finished;
-use x811_tests::proxy::{Act, Call, Proxy};
+use x811_tests::proxy::{Act, Call, Proxy, rules};
 
 const WALLET: Address = address!("5A5A5a5a5A5A5a5A5a5A5A5A5A5A5A5A5A5a5A5a");
 /// The development accounts that own the wallet, do not, and send its transfer.
@@ -241,16 +241,7 @@ async fn rule_18_a_node_that_fails_says_nothing_and_nothing_is_recorded() {
     proxy.heal();
     assert_eq!(stage.audit()["envelopes"], envelopes, "nothing is recorded");
     // Nodes that read `data` alone, or take no block hash, are asked as they can answer.
-    let partial: [fn(&Call<'_>) -> Act; 2] = [
-        |call| match call.params[0].get("data") {
-            None if call.method == "eth_call" => Act::Replace("0x".into()),
-            Some(_) | None => Act::Pass,
-        },
-        |call| match call.method == "eth_call" && call.names("blockHash") {
-            true => Act::Error(-32_602, "invalid argument 1: cannot unmarshal object"),
-            false => Act::Pass,
-        },
-    ];
+    let partial: [fn(&Call<'_>) -> Act; 2] = [rules::ignores_input, rules::rejects_block_hashes];
     for rule in partial {
         proxy.rule(rule);
         let registered = register(&stage, WALLET, &signature);

@@ -186,6 +186,47 @@ async fn sw_pitfalls_one_member_that_fails_does_not_lose_the_others() {
     );
 }
 
+/// A response without a receipt that can be read, of each receipt in a batch: each is asked for alone at last.
+#[tokio::test]
+async fn sw_pitfalls_a_batch_of_which_nothing_can_be_read_ends() {
+    let unreadable = |call: &Value| match call["method"] == RECEIPT {
+        true => json!({ "result": "no receipt" }),
+        false => nothing(call),
+    };
+    let (source, sizes) = endpoint(move |request| (200, all(request, unreadable))).await;
+    let answers = source.receipts(&hashes(4), TOKEN, HEAD).await.unwrap();
+    assert_eq!(answers, vec![ReceiptAnswer::Unanswered; 4]);
+    let mut sizes = sizes.lock().unwrap().clone();
+    sizes.retain(|size| *size > 0);
+    assert_eq!(sizes, [5, 3, 2, 2, 3, 2, 2]);
+}
+
+/// Batches are answered in part: the first call alone.
+#[tokio::test]
+async fn sw_pitfalls_what_a_batch_leaves_out_is_asked_for_alone() {
+    let (source, _) = endpoint(|request| {
+        let mut answer = all(request, nothing);
+        if let Some(answers) = answer.as_array_mut() {
+            answers.truncate(1);
+        }
+        (200, answer)
+    })
+    .await;
+    let answers = source.receipts(&hashes(5), TOKEN, HEAD).await.unwrap();
+    assert_eq!(answers, vec![ReceiptAnswer::NotFound; 5]);
+}
+
+/// A rate limit with an HTTP status of its own: the batch is not halved.
+#[tokio::test]
+async fn sw_pitfalls_a_rate_limit_inside_403_ends_the_asking() {
+    let limit = json!({ "code": -32_005, "message": "over rate limit" });
+    let whole = json!({ "jsonrpc": "2.0", "id": null, "error": limit });
+    let (source, sizes) = endpoint(move |_| (403, whole.clone())).await;
+    let failure = source.receipts(&hashes(49), TOKEN, HEAD).await.unwrap_err();
+    assert!(matches!(failure, SourceError::Busy { .. }), "{failure:?}");
+    assert_eq!(*sizes.lock().unwrap(), [50]);
+}
+
 /// Refused because of a rate limit, inside HTTP status 200: whole, or one member of a batch.
 #[tokio::test]
 async fn sw_pitfalls_a_rate_limit_inside_200_ends_the_asking() {

@@ -3,10 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "it was paid right before")]
 
+use tracing::Level;
 use x811_protocol::observation::{Observation, Sweep, TransactionStatus};
 use x811_watcher::EndpointState;
 
 use super::depth;
+use super::log::Log;
 use super::rig::Rig;
 use super::scripted::{CONFIRMED_DEPTH, ScriptedChain, World, transfer, tx};
 
@@ -104,6 +106,32 @@ async fn sw_26_an_endpoint_without_lists_is_followed_by_receipts() {
     chain.world().mine(1);
     rig.sweep().await;
     assert_eq!(chain.world().calls.receipt, asked);
+}
+
+/// The log says when an endpoint begins to list nothing and when it lists again, not at every block.
+#[tokio::test(start_paused = true)]
+async fn sw_26_an_endpoint_without_lists_is_warned_of_once_and_once_when_it_lists_again() {
+    let (log, _guard) = Log::start();
+    let chain = ScriptedChain::with_blocks(40);
+    let mut rig = Rig::start(&chain, &[tx(1)]);
+    rig.sweep().await;
+    let mut expected = Vec::new();
+    for _ in 0..2 {
+        chain.world().refuses_lists = true;
+        for _ in 0..5 {
+            chain.world().mine(1);
+            rig.sweep().await;
+        }
+        chain.world().refuses_lists = false;
+        for _ in 0..5 {
+            chain.world().mine(1);
+            rig.sweep().await;
+        }
+        expected.extend([Level::WARN, Level::INFO]);
+        assert_eq!(log.levels_of("the RPC endpoint lists"), expected);
+    }
+    let health = rig.health.borrow().endpoints[0].clone();
+    assert_eq!(health.failures, 10, "an operator sees every block");
 }
 
 /// Another endpoint that lists the block is followed instead.

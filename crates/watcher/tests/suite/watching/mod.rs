@@ -5,6 +5,7 @@ mod contract_wallets;
 mod endpoints;
 mod expecting;
 mod lists;
+mod log;
 mod random;
 mod reports;
 mod rig;

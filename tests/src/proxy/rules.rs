@@ -1,0 +1,41 @@
+//! Rules for what real nodes and providers do, for [`Proxy::rule`](super::Proxy::rule).
+
+use serde_json::Value;
+
+use super::{Act, Call};
+
+/// A node that reads the member `data` of a call and not `input`.
+#[must_use]
+pub fn ignores_input(call: &Call<'_>) -> Act {
+    match call.params[0].get("data") {
+        None if call.method == "eth_call" => Act::Replace("0x".into()),
+        Some(_) | None => Act::Pass,
+    }
+}
+
+/// A node without EIP-1898: it accepts the number of a block and not its hash.
+#[must_use]
+pub fn rejects_block_hashes(call: &Call<'_>) -> Act {
+    match call.method == "eth_call" && call.names("blockHash") {
+        true => Act::Error(-32_602, "invalid argument 1: cannot unmarshal object"),
+        false => Act::Pass,
+    }
+}
+
+/// A provider that lists the logs of at most `most_blocks` blocks in one call.
+pub fn lists_at_most(most_blocks: u64) -> impl Fn(&Call<'_>) -> Act + Send + Sync {
+    move |call| {
+        let range = &call.params[0];
+        let blocks = 1 + number(&range["toBlock"]).saturating_sub(number(&range["fromBlock"]));
+        match call.method == "eth_getLogs" && blocks > most_blocks {
+            true => Act::Error(-32_600, "the range is limited in the free plan"),
+            false => Act::Pass,
+        }
+    }
+}
+
+/// A block number; 0 where there is none.
+fn number(block: &Value) -> u64 {
+    let digits = block.as_str().unwrap_or("0x0").trim_start_matches("0x");
+    u64::from_str_radix(digits, 16).unwrap_or_default()
+}
