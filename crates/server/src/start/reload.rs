@@ -35,9 +35,10 @@ pub enum ReloadError {
     NotEndpointsAlone,
     /// The settings resolve to the endpoints in use.
     #[error(
-        "the RPC endpoints are those that the ledger has: a setting in the environment (X811_RPC_URL, \
-         X811_RPC_URL_FILE, X811_SECOND_RPC_URL) or an option wins over the file of --config. Change it where it is set; \
-         an environment or an option takes a restart"
+        "the RPC endpoints are those that the ledger has: an option or a setting in the environment \
+         (X811_RPC_URL, X811_RPC_URL_FILE, X811_SECOND_RPC_URL, X811_SECOND_RPC_URL_FILE) wins over the \
+         file of --config. Change the address where it is set: a file that a setting names is read \
+         again, an option and a variable take a restart"
     )]
     SameEndpoints,
     /// It watches nothing.

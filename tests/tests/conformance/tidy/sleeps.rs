@@ -21,7 +21,7 @@ enum Reason {
 use Reason::{Fault, Look, Paused, Rate, Settling};
 
 /// Files with calls of `sleep`, each call with its reason.
-const SLEEPS: [(&str, &[Reason]); 25] = [
+const SLEEPS: [(&str, &[Reason]); 26] = [
     ("crates/store/src/postgres/tests/conformance.rs", &[Look]),
     ("crates/store/src/postgres/tests/places.rs", &[Look, Look]),
     ("crates/store/src/postgres/tests/quorum.rs", &[Look, Look]),
@@ -51,6 +51,7 @@ const SLEEPS: [(&str, &[Reason]); 25] = [
     ),
     ("tests/tests/program/faults/talking.rs", &[Rate]),
     ("tests/tests/program/operations/endpoints.rs", &[Look, Look]),
+    ("tests/tests/program/packaging/unit.rs", &[Look]),
     (
         "tests/tests/program/soak/mod.rs",
         &[Fault, Fault, Look, Settling, Look],
