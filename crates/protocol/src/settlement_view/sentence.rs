@@ -37,9 +37,10 @@ fn money(view: &SettlementView) -> String {
             code,
             tx_hash,
         } => format!(
-            "refused because {}: {tx_hash}, {}",
+            "refused because {}: {tx_hash}, {}{}",
             cause.explanation(reason),
-            named(code)
+            named(code),
+            cause.remedy()
         ),
         MoneyStanding::Confirmed => format!("confirmed: {}", paid(view)),
         MoneyStanding::Safe => format!("confirmed and safe: {}", paid(view)),
@@ -285,6 +286,23 @@ impl RefutedCause {
                 "it was not made under this interaction's authorization: under another one, as \
                  payments by x402 are, or from an account that is not bound and under none"
             }
+        }
+    }
+}
+
+impl RefutedCause {
+    /// What the parties can do, to go behind the reason; empty where the next step says it.
+    fn remedy(self) -> &'static str {
+        match self {
+            RefutedCause::WrongToken => "; the total is still due in USDC",
+            RefutedCause::OtherPayee | RefutedCause::Unauthorized => {
+                "; what the payee got by it has to be returned, and the total paid from a bound wallet or \
+                 under this interaction's authorization"
+            }
+            RefutedCause::Reverted
+            | RefutedCause::UsedAlready
+            | RefutedCause::OlderThanAccept
+            | RefutedCause::Short => "",
         }
     }
 }
