@@ -27,18 +27,20 @@ class Watched extends Ledger {
 
 const watch = (what, interaction, text) => console.log(JSON.stringify({ what, interaction, text }));
 
-// Pays from an account of the node; what it sent is kept, so that it sends once.
+// Pays from an account of the node; what it sent is kept, so that it sends once, and again where that reverted.
 async function ownPayer(due) {
   const kept = join(folder, `transfer-${due.interaction}`);
-  if (!existsSync(kept)) {
-    if (due.mayHaveBeenPaid) throw new Error("broken off in between");
+  const isReverted = existsSync(kept) && due.refuted[readFileSync(kept, "utf8")] === "reverted";
+  if (isReverted || !existsSync(kept)) {
+    if (due.mayHaveBeenPaid && !isReverted) throw new Error("broken off in between");
     const { networks: [{ token }] } = await ledger.info();
     const data = `0xa9059cbb${due.payee.slice(2).toLowerCase().padStart(64, "0")}${due.totalMicroUsdc.toString(16).padStart(64, "0")}`;
-    const call = { from: settings.payer, to: token, data };
+    const call = { from: settings.payer, to: token, data, ...(!isReverted && settings.first_gas && { gas: settings.first_gas }) };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_sendTransaction", params: [call] });
     const answer = await fetch(settings.rpc, { method: "POST", headers: { "content-type": "application/json" }, body });
     writeFileSync(kept, (await answer.json()).result);
   }
+  watch("called", due.interaction, "pay");
   return { txHash: readFileSync(kept, "utf8"), payer: settings.payer };
 }
 
@@ -49,6 +51,7 @@ function paying() {
     crash("pay", "before");
     await pay(due);
     crash("pay", "after");
+    watch("called", due.interaction, "pay");
   };
 }
 

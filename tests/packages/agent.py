@@ -1,6 +1,7 @@
 """A provider or an initiator made of the wheel `x811-py`: `agent.py ROLE FOLDER SETTINGS`. SETTINGS is JSON:
 `ledger`, `home`, `agent`, `rpc`, `negotiation`; of an initiator `caps`, `orders`, `payer`, of a provider `sales`. With `crash` (`[STEP, MOMENT]`) it is
-killed once, before or after its first message of that kind leaves. Prints what happens, one JSON value a line."""
+killed once, before or after its first message of that kind leaves. With `first_gas` its first transfer has so much gas.
+Prints what happens, one JSON value a line."""
 
 import json
 import os
@@ -41,17 +42,21 @@ def watch(what, interaction, text):
 
 
 def own_payer(due):
-    """Pays from an account of the node; what it sent is kept, so that it sends once."""
+    """Pays from an account of the node; what it sent is kept, so that it sends once, and again where that reverted."""
     kept = FOLDER / f"transfer-{due.interaction}"
-    if not kept.exists():
-        assert not due.may_have_been_paid, "broken off in between"
+    is_reverted = kept.exists() and due.refuted.get(kept.read_text()) == "reverted"
+    if is_reverted or not kept.exists():
+        assert is_reverted or not due.may_have_been_paid, "broken off in between"
         token = ledger.info()["networks"][0]["token"]
         data = "0xa9059cbb" + due.payee[2:].lower().rjust(64, "0") + f"{due.total_micro_usdc:064x}"
         call = {"from": SETTINGS["payer"], "to": token, "data": data}
+        if "first_gas" in SETTINGS and not is_reverted:
+            call["gas"] = SETTINGS["first_gas"]
         body = {"jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": [call]}
         request = urllib.request.Request(SETTINGS["rpc"], json.dumps(body).encode(), {"Content-Type": "application/json"})
         with urllib.request.urlopen(request) as answer:
             kept.write_text(json.load(answer)["result"])
+    watch("called", due.interaction, "pay")
     return x811.Paid(tx_hash=kept.read_text(), payer=SETTINGS["payer"])
 
 
@@ -64,6 +69,7 @@ def paying():
         crash("pay", "before")
         pay(due)
         crash("pay", "after")
+        watch("called", due.interaction, "pay")
 
     return paid
 

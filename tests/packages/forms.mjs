@@ -9,7 +9,10 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { Caps, Keys, Ledger, Negotiation, Refused, StateFault, Unreachable, canonical, microUsdc, usdc, verify } from "x811";
+import {
+  BinaryFault, Caps, Initiator, Keys, Ledger, Negotiation, PayLater, Refused, StateFault, Unreachable, binaryPayer, canonical,
+  microUsdc, usdc, verify,
+} from "x811";
 
 // The folder `tests`: vectors, and replies that the client in Rust is held to, too.
 const tests = process.argv[2];
@@ -24,6 +27,7 @@ const { ProofFault, check, provenBy } = await inner("proofs.js");
 const { asksFirst, fateOfAbsence, fateOfRefusal } = await inner("outbox.js");
 const { reconnectMs } = await inner("feed.js");
 const { State } = await inner("state.js");
+const { isPayDue, refuted } = await inner("paying.js");
 
 const seed = Buffer.from("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60", "hex");
 const key = "z6MktwupdmLXVVqTzCw4i46r4uGyosGXRnR3XjN4Zq7oMMsw";
@@ -133,6 +137,103 @@ try {
   new State(folder, "did:x811:a", "did:x811:l").close();
 } finally {
   rmSync(folder, { recursive: true });
+}
+
+// When `pay` is called.
+const standing = (kind, tx_hash = "0xaa", cause = "reverted") =>
+  ({ tx_hash, standing: kind === "refuted" ? { kind, cause, code: "X811-5003" } : { kind } });
+const step = (outcome, sealed) => ({ outcome, sealed });
+for (const [kinds, ownStep, isDue] of [
+  [[], undefined, true], [[], step("refused", 1), true], [[], step("delivered", 1), false], [[], step("open", 1), false],
+  [["unseen"], undefined, true], [["refuted"], undefined, true], [["refuted", "unseen"], undefined, true], [["seen"], undefined, false],
+  [["refuted", "seen"], undefined, false], [["claimed"], undefined, false], [["insufficient"], undefined, false],
+  [["reversed"], undefined, false], [["unseen"], step("delivered", 1), false], [["refuted"], step("delivered", 1), true],
+  [["refuted", "unseen"], step("delivered", 1), false], [["refuted", "refuted"], step("delivered", 1), true],
+  [["refuted"], step("delivered", 3), false], [["refuted"], step("open", 1), false], [["refuted"], step("refused", 1), true],
+  [["refuted"], step("refused", 3), false],
+]) {
+  const transactions = kinds.map((kind) => standing(kind));
+  assert.equal(isPayDue(transactions, ownStep, 0, 1), isDue, JSON.stringify([kinds, ownStep]));
+  assert.equal(isPayDue(transactions, ownStep, 2, 1), isDue && kinds.length === 0, JSON.stringify([kinds, ownStep]));
+}
+assert.deepEqual(refuted([standing("refuted"), standing("unseen", "0xbb"), standing("refuted", "0xcc", "short")]),
+  { "0xaa": "reverted", "0xcc": "short" });
+
+// What it is called with, and what is declared and told of it: as in forms.py.
+const purse = mkdtempSync(join(tmpdir(), "x811-forms-"));
+try {
+  const [calls, told, keys] = [[], [], new Keys(said.from, seed)];
+  let [answers, transactions] = [[], []];
+  const pay = async (due) => {
+    calls.push(due);
+    const answer = answers.shift();
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  const fault = (code, message) => new BinaryFault({ error: { code, message } }, 1);
+  const loop = new Initiator({
+    ledger: { keys, settlement: async () => ({ transactions }) }, folder: purse, pay, decide: () => true, network: "base",
+    caps: new Caps({ perInteraction: "1", perDay: "1" }), watch: (what, interaction, text) => told.push([what, text]),
+  });
+  loop.state = new State(purse, said.from, "did:x811:l");
+  const payload = { total_cost: "0.01025", payment_address: "0xee", request_id: "i" };
+  const view = { state: "verified", initiator: said.from, provider: said.to, opened_at_ms: Date.now(), deadline_at_ms: Date.now() + 60_000 };
+  const task = loop.state.task("i");
+  task.envelopes.offer = { id: "o", from: said.to, payload };
+  const look = async (...more) => {
+    answers = more;
+    await loop.move("i", task, view);
+    assert.equal(answers.length, 0);
+  };
+  loop.recall("i", view);
+  // The state file was lost: a callback may have paid, whether or not a PAYMENT names it.
+  await look(new PayLater("no answer"));
+  assert.ok(calls.at(-1).mayHaveBeenPaid);
+  assert.deepEqual(told, [["pay later", "no answer"]]);
+  delete task.pay_begun;
+  [transactions, task.pay_more_at_ms] = [[standing("unseen")], 0];
+  await look({ txHash: "0xAA", payer: "0xdd" });
+  assert.ok(calls.at(-1).mayHaveBeenPaid);
+  assert.equal(loop.state.outbox.length, 0, "0xaa is named already");
+  await look();
+  // Nobody answers: sooner again than where an answer came.
+  task.pay_more_at_ms = 0;
+  await look(new PayLater("no answer"));
+  assert.ok(task.pay_more_at_ms <= Date.now() + 2_000);
+  // One fault is alarmed once, whatever figures are in its text.
+  for (const number of [1, 2]) {
+    task.pay_more_at_ms = 0;
+    await look(fault("fees_too_high", `up to ${number} ETH`));
+  }
+  assert.deepEqual(told.slice(-2).map(([what]) => what), ["alarm", "pay later"]);
+  // What the loop declared for a callback is refuted: it is asked for another, and that is declared.
+  [task.steps.payment, task.pay_more_at_ms] = [step("delivered", 1), 0];
+  await look();
+  transactions = [standing("refuted")];
+  await look({ txHash: "0xbb", payer: "0xdd" });
+  assert.deepEqual(calls.at(-1).refuted, { "0xaa": "reverted" });
+  assert.ok(told.at(-1)[0] === "alarm" && told.at(-1)[1].includes("0xaa"), String(told.at(-1)));
+  assert.deepEqual(loop.state.outbox.map((entry) => JSON.parse(entry.envelope).payload.tx_hash), ["0xbb"]);
+  loop.state.close();
+
+  // What becomes of the ends of `x811 pay`; no text of a fault has the address of the endpoint.
+  process.env.X811_BINARY = join(purse, "x811");
+  const payer = binaryPayer({ ledger: "http://127.0.0.1:1", home: purse, agent: "ada", rpc: "https://rpc.example/secret" });
+  const end = async (script) => {
+    writeFileSync(process.env.X811_BINARY, `#!/bin/sh\n${script}\n`, { mode: 0o700 });
+    const found = await payer({ interaction: "i", network: "base" }).catch((caught) => caught);
+    assert.ok(!String(found).includes("secret"), String(found));
+    return found;
+  };
+  const answer = (code) => `echo '${JSON.stringify({ error: { code, message: "m" } })}'; `;
+  assert.equal(await end("echo '{}'"), undefined);
+  for (const script of [`${answer("rpc")}exit 3`, `${answer("X811-9001")}exit 1`, `${answer("X811-9002")}exit 1`])
+    assert.ok((await end(script)) instanceof PayLater, script);
+  for (const script of [`${answer("fees_too_high")}exit 1`, `${answer("rpc_refused")}exit 1`, "exit 1", "kill -9 $$", "exit 0"])
+    assert.ok((await end(script)) instanceof BinaryFault, script);
+  delete process.env.X811_BINARY;
+} finally {
+  rmSync(purse, { recursive: true });
 }
 
 // The same as the client in Rust says to the same prices.

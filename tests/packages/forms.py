@@ -3,6 +3,7 @@
 import hashlib
 import http.server
 import json
+import os
 import re
 import tempfile
 import threading
@@ -12,7 +13,9 @@ import x811
 from x811 import approvals, bargain, proofs
 from x811.caps import budget_of, fee_of
 from x811.feed import reconnect_s
+from x811.keys import now_ms
 from x811.outbox import asks_first, fate_of_absence, fate_of_refusal
+from x811.paying import is_pay_due, refuted
 from x811.haggling import Talks, negotiation_of
 from x811.state import State
 
@@ -136,6 +139,121 @@ def other_programs_state():
         # Written before there were negotiations.
         file.write_text(json.dumps({name: value for name, value in of_rust.items() if name not in ("talks", "proofs")}))
         State(folder, "did:x811:a", "did:x811:l").close()
+
+
+def standing(kind, tx_hash="0xaa", cause="reverted"):
+    more = {"cause": cause, "code": "X811-5003"} if kind == "refuted" else {}
+    return {"tx_hash": tx_hash, "standing": {"kind": kind} | more}
+
+
+def payments_due():
+    delivered, refused, third = [{"outcome": outcome, "sealed": sealed} for outcome, sealed in
+                                 [("delivered", 1), ("refused", 1), ("delivered", 3)]]
+    for kinds, step, is_due in [
+        ([], None, True), ([], refused, True), ([], delivered, False), ([], {"outcome": "open", "sealed": 1}, False),
+        (["unseen"], None, True), (["refuted"], None, True), (["refuted", "unseen"], None, True), (["seen"], None, False),
+        (["refuted", "seen"], None, False), (["claimed"], None, False), (["insufficient"], None, False), (["reversed"], None, False),
+        (["unseen"], delivered, False), (["refuted"], delivered, True), (["refuted", "unseen"], delivered, False),
+        (["refuted", "refuted"], delivered, True), (["refuted"], third, False), (["refuted"], {"outcome": "open", "sealed": 1}, False),
+        (["refuted"], refused, True), (["refuted"], {"outcome": "refused", "sealed": 3}, False),
+    ]:
+        transactions = [standing(kind) for kind in kinds]
+        assert is_pay_due(transactions, step, 0, 1) == is_due, (kinds, step)
+        assert is_pay_due(transactions, step, 2, 1) == (is_due and not kinds), (kinds, step)
+    assert refuted([standing("refuted"), standing("unseen", "0xbb"), standing("refuted", "0xcc", "short")]) == \
+        {"0xaa": "reverted", "0xcc": "short"}
+
+
+class Payments:
+    """A ledger that knows one interaction, for the step of an initiator that pays."""
+
+    def __init__(self):
+        self.keys, self.transactions = x811.Keys(SAID["from"], SEED), []
+
+    def info(self):
+        return {"did": "did:x811:l", "checkpoint_vkey": "log", "networks": [{"name": "base"}]}
+
+    def settlement(self, interaction):
+        return {"transactions": self.transactions}
+
+
+def payments():
+    """What is called with what, and what is declared and told of it."""
+    calls, answers, told, ledger = [], [], [], Payments()
+    def pay(due):
+        calls.append(due)
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+    fault = lambda code, text: x811.BinaryFault({"error": {"code": code, "message": text}}, 1)
+    with tempfile.TemporaryDirectory() as folder:
+        loop = x811.Initiator(ledger, folder, x811.Caps("1", "1"), pay, None, watch=lambda *news: told.append(news[::2]))
+        payload = {"total_cost": "0.01025", "payment_address": "0xee"}
+        offer = {"id": "o", "from": SAID["to"], "payload": payload | {"request_id": "i"}}
+        view = {"state": "verified", "initiator": SAID["from"], "provider": SAID["to"], "opened_at_ms": now_ms(),
+                "deadline_at_ms": now_ms() + 60_000}
+        task = loop.state.task("i")
+        task["envelopes"]["offer"] = offer
+        def look(*more):
+            answers[:] = more
+            loop.move("i", task, view)
+            assert not answers, answers
+        loop.recall("i", view)
+        # The state file was lost: a callback may have paid, whether or not a PAYMENT names it.
+        look(x811.PayLater("no answer"))
+        assert calls[-1].may_have_been_paid and told == [("pay later", "no answer")], (calls, told)
+        del task["pay_begun"]
+        ledger.transactions = [standing("unseen")]
+        task["pay_more_at_ms"] = 0
+        look(x811.Paid("0xAA", "0xdd"))
+        assert calls[-1].may_have_been_paid and not loop.state.outbox, "0xaa is named already"
+        look()
+        # Nobody answers: sooner again than where an answer came.
+        task["pay_more_at_ms"] = 0
+        look(x811.PayLater("no answer"))
+        assert task["pay_more_at_ms"] <= now_ms() + 2_000
+        # One fault is alarmed once, whatever figures are in its text.
+        for number in (1, 2):
+            task["pay_more_at_ms"] = 0
+            look(fault("fees_too_high", f"up to {number} ETH"))
+        assert [what for what, _ in told[-2:]] == ["alarm", "pay later"], told
+        # What the loop declared for a callback is refuted: it is asked for another, and that is declared.
+        task["steps"]["payment"], task["pay_more_at_ms"] = {"outcome": "delivered", "sealed": 1}, 0
+        look()
+        ledger.transactions = [standing("refuted")]
+        look(x811.Paid("0xbb", "0xdd"))
+        assert calls[-1].refuted == {"0xaa": "reverted"} and told[-1][0] == "alarm" and "0xaa" in told[-1][1], told
+        [entry] = loop.state.outbox
+        assert json.loads(entry["envelope"])["payload"]["tx_hash"] == "0xbb"
+        loop.state.close()
+
+
+def commands():
+    """What becomes of the ends of `x811 pay`; no text of a fault has the address of the endpoint."""
+    due = x811.Due(interaction="i", offer_id="o", offer_hash="h", provider="p", payee="0xee", total_micro_usdc=1, network="base",
+                   ledger="l", may_have_been_paid=False)
+    with tempfile.TemporaryDirectory() as folder:
+        binary = Path(folder) / "x811"
+        os.environ["X811_BINARY"] = str(binary)
+        pay = x811.binary_payer("http://127.0.0.1:1", folder, "ada", "https://rpc.example/secret")
+        def end(script, call=lambda: pay(due)):
+            binary.write_text(f"#!/bin/sh\n{script}\n")
+            binary.chmod(0o700)
+            try:
+                return call()
+            except Exception as fault:
+                assert "secret" not in str(fault), fault
+                return fault
+        answer = lambda code: "echo '" + json.dumps({"error": {"code": code, "message": "m"}}) + "'; "
+        assert end("echo '{}'") is None
+        for script in (answer("rpc") + "exit 3", answer("X811-9001") + "exit 1", answer("X811-9002") + "exit 1"):
+            assert isinstance(end(script), x811.PayLater), script
+        for script in (answer("fees_too_high") + "exit 1", answer("rpc_refused") + "exit 1", "exit 1", "kill -9 $$", "exit 0"):
+            assert isinstance(end(script), x811.BinaryFault), script
+        waits = end("exec sleep 9", lambda: x811.run_binary("--rpc", "https://rpc.example/secret", timeout_s=0.2))
+        assert isinstance(waits, x811.BinaryFault) and waits.code == "timeout", waits
+        del os.environ["X811_BINARY"]
 
 
 def replies():
@@ -266,6 +384,9 @@ amounts()
 outbox()
 state()
 other_programs_state()
+payments_due()
+payments()
+commands()
 replies()
 negotiations()
 proof_files()

@@ -6,6 +6,10 @@ import { PayLater } from "./paying.js";
 
 /** The largest answer of a command that is read, in bytes. */
 const mostBytes = 64 << 20;
+/** How long a command may take, in milliseconds. */
+const limitMs = 120_000;
+/** Codes with which a ledger refuses what it takes a moment later. */
+const noRoom = ["X811-9001", "X811-9002"];
 
 /** The command failed. */
 export class BinaryFault extends Error {
@@ -27,14 +31,16 @@ export function binaryPath() {
 /** Runs `x811 --json WORDS`, without a shell; its JSON, or BinaryFault. */
 export function runBinary(...words) {
   return new Promise((resolve, reject) => {
-    execFile(binaryPath(), ["--json", ...words], { maxBuffer: mostBytes }, (fault, out, log) => {
+    execFile(binaryPath(), ["--json", ...words], { maxBuffer: mostBytes, timeout: limitMs }, (fault, out, log) => {
       let answer;
       try {
         answer = JSON.parse(out);
       } catch {
-        answer = { error: { code: "no_json", message: log || String(fault) } };
+        // The text of `fault` has the words, and the address of an RPC endpoint may hold a key.
+        const ended = fault?.killed ? `no answer in ${limitMs / 1_000} s` : `it ended with ${fault?.signal ?? fault?.code ?? 0}`;
+        answer = { error: { code: fault?.killed ? "timeout" : "no_json", message: log || ended } };
       }
-      if (fault !== null || answer.error?.code === "no_json") reject(new BinaryFault(answer, fault?.code));
+      if (fault !== null || ["no_json", "timeout"].includes(answer.error?.code)) reject(new BinaryFault(answer, fault?.code));
       else resolve(answer);
     });
   });
@@ -47,10 +53,10 @@ export function binaryPayer({ ledger, home, agent, rpc }) {
   return async (due) => {
     const who = ["--ledger", ledger, "--home", home, "--agent", agent];
     try {
-      await runBinary(...who, "pay", due.interaction, "--rpc", rpc, "--network", due.network);
+      await runBinary(...who, "pay", due.interaction, "--rpc", rpc, "--network", due.network, "--follow", "0");
     } catch (fault) {
-      // Nobody answered: the kept transfer is sent again.
-      if (fault instanceof BinaryFault && fault.exitCode === 3) throw new PayLater(fault.message);
+      // Nobody answered, or the ledger had no room: the kept transfer is sent again.
+      if (fault instanceof BinaryFault && (fault.exitCode === 3 || noRoom.includes(fault.code))) throw new PayLater(fault.message);
       throw fault;
     }
   };

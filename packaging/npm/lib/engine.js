@@ -228,7 +228,8 @@ export class Loop {
       this.over(interaction, task, paid);
       delete this.state.tasks[interaction];
       this.state.save();
-      this.tell("over", interaction, `${view.state}, paid: ${paid}`);
+      // A notice that comes later makes a task anew: its end was told.
+      if (Object.keys(task.envelopes).length > 0) this.tell("over", interaction, `${view.state}, paid: ${paid}`);
     } else {
       task.look_at_ms = view.deadline_at_ms ? view.deadline_at_ms + afterLapseMs : null;
       await this.move(interaction, task, view);

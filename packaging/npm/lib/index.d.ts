@@ -186,11 +186,13 @@ export interface Due {
   totalMicroUsdc: bigint;
   network: string;
   ledger: string;
-  /** It may have been called before for this interaction, and broken off: pay only if it did not. */
+  /** It may have been called before for this interaction: pay only if it did not, or its transfer reverted. */
   mayHaveBeenPaid: boolean;
+  /** Transactions of PAYMENTs that the ledger does not count, with its cause: `{ "0x…": "reverted" }`. */
+  refuted: Record<string, string>;
 }
 
-/** A transfer that was made; the loop declares it. */
+/** A transfer that was made; the loop declares it, unless a PAYMENT names it already. */
 export interface Paid {
   txHash: string;
   payer: string;
@@ -225,7 +227,8 @@ export class Initiator extends Loop {
 /** The command failed. */
 export class BinaryFault extends Error {
   readonly code: string;
-  readonly exitCode: number;
+  /** null where the command was ended, by a signal or after 120 s. */
+  readonly exitCode: number | null;
   readonly answer: Members;
 }
 /** Where the binary is: X811_BINARY, else in this package. */

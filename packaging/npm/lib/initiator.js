@@ -5,7 +5,7 @@ import { Caps, budgetOf, feeOf, microUsdc, usdc } from "./caps.js";
 import { Loop, paymentLookMs } from "./engine.js";
 import { Talks } from "./haggling.js";
 import { sha256 } from "./keys.js";
-import { PayLater } from "./paying.js";
+import { PayLater, isPayDue, payMoreMs, refuted } from "./paying.js";
 import { plain } from "./plain.js";
 
 /** No transfer begins with less than this left to declare it in, in milliseconds. */
@@ -14,8 +14,6 @@ const leastWindowMs = 20_000;
 const askAgainMs = 1_000;
 /** When a payment that may work later is tried again, in milliseconds. */
 const payAgainMs = 2_000;
-/** When a payment of which the ledger sees nothing, or nothing that pays, is seen to again, in milliseconds. */
-const payMoreMs = 15_000;
 
 const policies = ["auto", "human_approval", "threshold"];
 
@@ -27,7 +25,8 @@ const goodIfInline = (request, result) => ("content" in result ? true : null);
  * `pay(due)` pays and gives `{txHash, payer, authorizationNonce?}`, or nothing where it declared the PAYMENT
  * itself, as `binaryPayer` does; it throws PayLater to be called again. One that declares the PAYMENT itself is
  * also called again while the ledger sees no transaction that pays: fees may have to be raised, or another account
- * may have sent the authorization.
+ * may have sent the authorization. One that gives a transaction is called again where the ledger refutes it:
+ * `due.refuted` says why. The transaction that it had given then changes nothing; another one is declared.
  *
  * An OFFER of a provider whose score of trust is below `leastTrust` hundredths is rejected, without asking
  * `decide`. Where the policy of an order asks a person, their answer stands in place of `decide`; it does not lift
@@ -102,8 +101,10 @@ export class Initiator extends Loop {
   /** An ACCEPT that the file does not know any more still counts against the caps. */
   recall(interaction, view) {
     const { offer } = this.state.task(interaction).envelopes;
-    if (offer && view.initiator === this.me && ["accepted", "delivered", "verified", "completed"].includes(view.state))
-      this.state.commit(this.#commitment(interaction, offer, view.opened_at_ms));
+    if (!offer || view.initiator !== this.me || !["accepted", "delivered", "verified", "completed"].includes(view.state)) return;
+    this.state.commit(this.#commitment(interaction, offer, view.opened_at_ms));
+    // Nothing says that it was not.
+    if (view.state === "verified") this.state.task(interaction).pay_begun = true;
   }
 
   #commitment(interaction, offer, atMs) {
@@ -125,13 +126,10 @@ export class Initiator extends Loop {
     else if (view.state === "delivered" && result && can("verify")) await this.#verify(interaction, task, result);
     else if (view.state === "verified") {
       task.look_at_ms = Date.now() + paymentLookMs;
-      if (!can("payment")) return;
       const { transactions } = await this.ledger.settlement(interaction);
-      const pays = ({ standing }) => !["unseen", "refuted"].includes(standing.kind);
-      const isTried = transactions.length > 0 && Date.now() < (task.pay_more_at_ms ?? 0);
-      if (transactions.some(pays) || isTried) return;
+      if (!isPayDue(transactions, task.steps.payment, task.pay_more_at_ms ?? 0, Date.now())) return;
       task.pay_more_at_ms = Date.now() + payMoreMs;
-      await this.#pay(interaction, task, view);
+      await this.#pay(interaction, task, view, transactions);
     }
   }
 
@@ -230,9 +228,9 @@ export class Initiator extends Loop {
   }
 
   /** One transfer at a time: another would be signed with the same account nonce. */
-  async #pay(interaction, task, view) {
+  async #pay(interaction, task, view, transactions) {
     const { offer } = task.envelopes;
-    const mayHaveBeenPaid = task.pay_begun ?? false;
+    const mayHaveBeenPaid = (task.pay_begun ?? false) || transactions.length > 0;
     if (!mayHaveBeenPaid && view.deadline_at_ms - Date.now() < leastWindowMs)
       return this.alarm(interaction, "nothing was paid: less than 20 s of the payment window were left");
     const total = microUsdc(offer.payload.total_cost);
@@ -242,18 +240,28 @@ export class Initiator extends Loop {
     const payee = offer.payload.payment_address ?? view.detail.offer.payee;
     task.pay_begun = true;
     this.state.save();
+    const lost = refuted(transactions);
+    for (const [txHash, cause] of task.steps.payment ? Object.entries(lost) : [])
+      this.alarm(interaction, `the ledger does not count transaction ${txHash} as payment (${cause}): pay is called again, `
+        + "and told so in due.refuted");
     let paid;
     try {
       paid = await this.pay({
         interaction, offerId: offer.id, offerHash: hashOf(offer.payload), provider: offer.from, payee,
-        totalMicroUsdc: total, network: this.network, ledger: this.state.data.ledger, mayHaveBeenPaid,
+        totalMicroUsdc: total, network: this.network, ledger: this.state.data.ledger, mayHaveBeenPaid, refuted: lost,
       });
     } catch (fault) {
-      if (!(fault instanceof PayLater)) return this.alarm(interaction, `paying failed, and is tried again: ${fault.message}`);
-      task.look_at_ms = Date.now() + payAgainMs;
-      return this.tell("pay later", interaction, fault.message);
+      if (fault instanceof PayLater) {
+        task.look_at_ms = task.pay_more_at_ms = Date.now() + payAgainMs;
+        return this.tell("pay later", interaction, fault.message);
+      }
+      // Figures in the text of one fault change with the fees and the balance: its code is alarmed once.
+      const kind = String(fault.code ?? fault.message);
+      if (task.pay_fault === kind) return this.tell("pay later", interaction, fault.message);
+      task.pay_fault = kind;
+      return this.alarm(interaction, `paying failed, and is tried again: ${fault.message}`);
     }
-    if (!paid) return;
+    if (!paid || transactions.some((one) => one.tx_hash === paid.txHash.toLowerCase())) return;
     this.say(interaction, "payment", offer.from, {
       request_id: interaction, offer_id: offer.id, tx_hash: paid.txHash, amount: usdc(total), currency: "USDC",
       network: this.network, payer_address: paid.payer, payee_address: payee,

@@ -5,7 +5,7 @@ import { dayMs } from "./caps.js";
 import { canonical } from "./keys.js";
 
 /** How many envelopes are sealed for one step at most; then a person has to look. */
-const mostSealed = 3;
+export const mostSealed = 3;
 /** How many alarms are kept; the oldest goes first. */
 const mostAlarms = 200;
 

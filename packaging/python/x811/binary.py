@@ -10,10 +10,14 @@ from pathlib import Path
 from .paying import PayLater
 
 
-class BinaryFault(Exception):
-    """The command failed: `code`, `exit_code`, `answer`."""
+#: Codes with which a ledger refuses what it takes a moment later.
+NO_ROOM = ("X811-9001", "X811-9002")
 
-    def __init__(self, answer: dict, exit_code: int):
+
+class BinaryFault(Exception):
+    """The command failed: `code`, `exit_code` (None where it was ended after its time), `answer`."""
+
+    def __init__(self, answer: dict, exit_code: int | None):
         error = answer.get("error", {})
         self.answer, self.exit_code, self.code = answer, exit_code, error.get("code", "")
         super().__init__(f"{self.code}: {error.get('message', answer)} {error.get('what_to_do', '')}".strip())
@@ -33,12 +37,17 @@ def binary_path() -> Path:
 
 def run_binary(*words: str, timeout_s: float | None = 120) -> dict:
     """Runs `x811 --json WORDS`, without a shell; its JSON, or BinaryFault."""
-    done = subprocess.run([binary_path(), "--json", *words], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=timeout_s, check=False)
+    try:
+        done = subprocess.run([binary_path(), "--json", *words], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=timeout_s, check=False)
+    except subprocess.TimeoutExpired:
+        # Its text has the words, and the address of an RPC endpoint may hold a key.
+        raise BinaryFault({"error": {"code": "timeout", "message": f"no answer in {timeout_s:.0f} s"}}, None) from None
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        answer = {"error": {"code": "no_json", "message": done.stderr or done.stdout}}
+        words = done.stderr or done.stdout or f"it ended with {done.returncode}"
+        raise BinaryFault({"error": {"code": "no_json", "message": words}}, done.returncode) from None
     if done.returncode:
         raise BinaryFault(answer, done.returncode)
     return answer
@@ -52,10 +61,10 @@ def binary_payer(ledger_url: str, home: str | Path, agent: str, rpc_url: str):
     def pay(due):
         try:
             run_binary("--ledger", ledger_url, "--home", str(home), "--agent", agent, "pay",
-                       due.interaction, "--rpc", rpc_url, "--network", due.network)
+                       due.interaction, "--rpc", rpc_url, "--network", due.network, "--follow", "0")
         except BinaryFault as fault:
-            # Nobody answered: the kept transfer is sent again.
-            if fault.exit_code == 3:
+            # Nobody answered, or the ledger had no room: the kept transfer is sent again.
+            if fault.exit_code == 3 or fault.code in NO_ROOM:
                 raise PayLater(str(fault)) from None
             raise
 

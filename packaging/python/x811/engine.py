@@ -219,7 +219,9 @@ class Loop:
             self.over(interaction, task, paid)
             del self.state.tasks[interaction]
             self.state.save()
-            self.tell("over", interaction, f"{view['state']}, paid: {paid}")
+            # A notice that comes later makes a task anew: its end was told.
+            if task["envelopes"]:
+                self.tell("over", interaction, f"{view['state']}, paid: {paid}")
         else:
             deadline_ms = view.get("deadline_at_ms")
             task["look_at_ms"] = None if deadline_ms is None else deadline_ms + AFTER_LAPSE_MS

@@ -10,7 +10,7 @@ from .caps import Caps, budget_of, fee_of, micro_usdc, usdc
 from .engine import PAYMENT_LOOK_MS, Loop
 from .haggling import Talks
 from .keys import now_ms
-from .paying import Due, Paid, PayLater
+from .paying import PAY_MORE_MS, Due, Paid, PayLater, is_pay_due, refuted
 from .plain import plain
 
 #: No transfer begins with less than this left to declare it in, in milliseconds.
@@ -19,8 +19,6 @@ LEAST_WINDOW_MS = 20_000
 ASK_AGAIN_MS = 1_000
 #: When a payment that may work later is tried again, in milliseconds.
 PAY_AGAIN_MS = 2_000
-#: When a payment of which the ledger sees nothing, or nothing that pays, is seen to again, in milliseconds.
-PAY_MORE_MS = 15_000
 #: What makes the idempotency key of an order.
 ORDERS = uuid.UUID("8b1d9e4e-3a53-5f0e-9d70-0b8f7f6ce811")
 
@@ -64,7 +62,8 @@ class Initiator(Loop):
     None to be asked again. `pay(Due)` pays and gives Paid, or None where it declared the PAYMENT itself,
     as `binary_payer` does; it raises PayLater to be called again. One that declares the PAYMENT itself is also called
     again while the ledger sees no transaction that pays: fees may have to be raised, or another account may have
-    sent the authorization.
+    sent the authorization. One that gives Paid is called again where the ledger refutes what it gave: `due.refuted`
+    says why. The transaction that it had given then changes nothing; another one is declared.
 
     An OFFER of a provider whose score of trust is below `least_trust` hundredths is rejected, without
     asking `decide`. Where the policy of an order asks a person, their answer stands in place of `decide`; it
@@ -143,6 +142,9 @@ class Initiator(Loop):
         if offer and view["initiator"] == self.me and is_committed:
             total = micro_usdc(offer["payload"]["total_cost"])
             self.state.commit(self._commitment(interaction, offer, total, view["opened_at_ms"]))
+            if view["state"] == "verified":
+                # Nothing says that it was not.
+                self.state.task(interaction)["pay_begun"] = True
 
     def _commitment(self, interaction, offer, total, at_ms) -> dict:
         return {"interaction": interaction, "provider": offer["from"], "network": self.network,
@@ -165,17 +167,10 @@ class Initiator(Loop):
             self._verify(interaction, task, result)
         elif state == "verified":
             task["look_at_ms"] = now_ms() + PAYMENT_LOOK_MS
-            if can("payment") and self._needs_pay(interaction, task):
-                self._pay(interaction, task, view)
-
-    def _needs_pay(self, interaction, task) -> bool:
-        """Whether no transaction is named yet, or none that pays for a while."""
-        transactions = self.ledger.settlement(interaction)["transactions"]
-        is_tried = transactions and now_ms() < task.get("pay_more_at_ms", 0)
-        if is_tried or any(one["standing"]["kind"] not in ("unseen", "refuted") for one in transactions):
-            return False
-        task["pay_more_at_ms"] = now_ms() + PAY_MORE_MS
-        return True
+            transactions = self.ledger.settlement(interaction)["transactions"]
+            if is_pay_due(transactions, task["steps"].get("payment"), task.get("pay_more_at_ms", 0), now_ms()):
+                task["pay_more_at_ms"] = now_ms() + PAY_MORE_MS
+                self._pay(interaction, task, view, transactions)
 
     def _asked(self, interaction, task) -> dict:
         """The payload of this agent's own REQUEST."""
@@ -270,9 +265,10 @@ class Initiator(Loop):
             payload |= {"dispute_code": "WRONG_RESULT", "dispute_reason": str(verdict)}
         self.say(interaction, "verify", result["from"], payload)
 
-    def _pay(self, interaction, task, view):
+    def _pay(self, interaction, task, view, transactions):
         """One transfer at a time: another would be signed with the same account nonce."""
-        offer, has_begun = task["envelopes"]["offer"], task.get("pay_begun", False)
+        offer = task["envelopes"]["offer"]
+        has_begun = task.get("pay_begun", False) or bool(transactions)
         if not has_begun and view["deadline_at_ms"] - now_ms() < LEAST_WINDOW_MS:
             return self.alarm(interaction, "nothing was paid: less than 20 s of the payment window were left")
         total = micro_usdc(offer["payload"]["total_cost"])
@@ -282,17 +278,28 @@ class Initiator(Loop):
         payee = offer["payload"].get("payment_address") or view["detail"]["offer"]["payee"]
         due = Due(interaction=interaction, offer_id=offer["id"], provider=offer["from"], payee=payee,
                   offer_hash=hash_of(offer["payload"]), network=self.network,
-                  total_micro_usdc=total, ledger=self.state.data["ledger"], may_have_been_paid=has_begun)
+                  total_micro_usdc=total, ledger=self.state.data["ledger"], may_have_been_paid=has_begun,
+                  refuted=refuted(transactions))
         task["pay_begun"] = True
         self.state.save()
+        if "payment" in task["steps"]:
+            for tx_hash, cause in due.refuted.items():
+                self.alarm(interaction, f"the ledger does not count transaction {tx_hash} as payment ({cause}): pay is "
+                                        "called again, and told so in due.refuted")
         try:
             paid = self.pay(due)
         except PayLater as later:
-            task["look_at_ms"] = now_ms() + PAY_AGAIN_MS
+            task["look_at_ms"] = task["pay_more_at_ms"] = now_ms() + PAY_AGAIN_MS
             return self.tell("pay later", interaction, str(later))
         except Exception as fault:  # whatever a callback raises: a person looks, and nothing is paid blindly
+            # Figures in the text of one fault change with the fees and the balance: its code is alarmed once.
+            kind = str(getattr(fault, "code", None) or fault)
+            if task.get("pay_fault") == kind:
+                return self.tell("pay later", interaction, str(fault))
+            task["pay_fault"] = kind
             return self.alarm(interaction, f"paying failed, and is tried again: {fault}")
-        if isinstance(paid, Paid):
+        is_named = isinstance(paid, Paid) and paid.tx_hash.lower() in [one["tx_hash"] for one in transactions]
+        if isinstance(paid, Paid) and not is_named:
             payload = {
                 "request_id": interaction, "offer_id": offer["id"], "tx_hash": paid.tx_hash,
                 "amount": usdc(total), "currency": "USDC", "network": self.network,
