@@ -28,6 +28,9 @@ use instructions::Instructions;
 use transfer::{Made, Origin, Payer};
 use x811_protocol::narration::usdc;
 
+/// How long the block of a declared transfer is looked for: three blocks of Base.
+pub(crate) const FOLLOW_S: u64 = 6;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Which interaction
@@ -51,6 +54,10 @@ pub(crate) struct Args {
     /// Wait this long for the transfer to be in a block before the PAYMENT is sent
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     pub(crate) wait: u64,
+    /// Look this long for the block of a declared transfer, and declare the transaction that paid if it is
+    /// another one
+    #[arg(long, value_name = "SECONDS", default_value_t = FOLLOW_S)]
+    pub(crate) follow: u64,
     /// Make a plain transfer, for a token that takes no EIP-3009 authorizations
     #[arg(long)]
     pub(crate) plain_transfer: bool,
@@ -89,7 +96,7 @@ pub(crate) async fn pay(case: &Case<'_>, args: Args, out: &mut Out) -> Result<Ex
         sent = Some(declare(case, &network, due, &made).await?);
     }
     if made.block_number.is_none()
-        && let Some(mined) = payer.follow().await?
+        && let Some(mined) = payer.follow(args.follow.saturating_mul(1_000)).await?
     {
         let is_other = sent.is_none() || mined.tx_hash != made.tx_hash;
         if is_other && needs_payment(case, &mined) {

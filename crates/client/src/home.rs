@@ -129,7 +129,8 @@ impl Home {
         write_new(&self.transfer_path(interaction), file)
     }
 
-    /// Keeps the same transfer with other fees in place of the one that is kept, before it is sent.
+    /// Keeps a transfer in place of the one that is kept, before it is sent. Both are under one nonce of
+    /// the account or of the token, which takes one of them.
     ///
     /// # Errors
     /// [`HomeError::Io`].

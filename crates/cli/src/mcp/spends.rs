@@ -96,6 +96,7 @@ impl Tool for Pay {
             instructions: false,
             network: Some(limits.network().to_owned()),
             wait: 0,
+            follow: pay::FOLLOW_S,
             plain_transfer: false,
         };
         pay::pay(&case, args, out).await?;

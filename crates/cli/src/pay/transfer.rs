@@ -20,9 +20,6 @@ use crate::send::payment::is_bound;
 /// Less time than this is too little to pay in: the money would be gone and the PAYMENT late.
 const LEAST_TIME_MS: u64 = 3_000;
 
-/// How long the block of a declared transfer is waited for: three blocks of Base.
-const FOLLOW_MS: u64 = 6_000;
-
 /// Who pays what.
 pub(super) struct Payer<'a> {
     pub(super) case: &'a Case<'a>,
@@ -85,34 +82,75 @@ impl Payer<'_> {
         self.pay_authorized(key, &domain).await
     }
 
-    /// Sends the transfer of an earlier run again, with higher fees where the network asks for more.
+    /// Sends the transfer of an earlier run again, with higher fees where the network asks for more. One
+    /// that can never pay is signed anew under the same nonce, of which the token takes one transfer.
     async fn resume(&self, kept: SignedTransfer) -> Result<Made, Failure> {
         let hint = |error| Failure::from(error).hint(format!("the file is {}", self.kept_at()));
+        let mined = self.endpoint.mined(&kept).await?;
+        if kept.authorization.is_some() && matches!(mined, Some((_, Receipt::Reverted { .. }))) {
+            return match self.found_instead(&kept).await? {
+                Some(made) => Ok(made),
+                None => self.sign_anew(&kept).await,
+            };
+        }
         if let Some(made) = self.mined(&kept, Origin::Kept).await? {
             return Ok(made);
         }
-        self.endpoint.check_in_time(&kept).await.map_err(hint)?;
+        match self.endpoint.check_in_time(&kept).await {
+            Err(PayError::Expired) => return self.sign_anew(&kept).await,
+            checked => checked.map_err(hint)?,
+        }
         let key = self.case.identity.wallet_key.as_ref();
         let raised = match key.filter(|key| key.address() == kept.payer) {
             Some(key) => self.endpoint.raise_fees(key, &kept).await.map_err(hint)?,
             None => None,
         };
-        let Some(raised) = raised else {
-            return self.send(&kept, Origin::Kept, None).await;
-        };
-        let home = &self.case.context.home;
-        home.replace_transfer(self.case.transcript.id(), &file(&raised)?)?;
-        self.send(&raised, Origin::Raised, None).await
+        match raised {
+            Some(raised) => self.replace_and_send(&raised, Origin::Raised).await,
+            None => self.send(&kept, Origin::Kept, None).await,
+        }
     }
 
-    /// What became of a declared transfer within a few blocks; `None` when it is in no block yet, or
-    /// the endpoint does not say.
-    pub(super) async fn follow(&self) -> Result<Option<Made>, Failure> {
+    /// Signs a transfer in place of one that reverted or came too late.
+    async fn sign_anew(&self, kept: &SignedTransfer) -> Result<Made, Failure> {
+        let key = self.wallet_key()?;
+        if key.address() != kept.payer {
+            let message = format!(
+                "the kept transfer is from {}, which is not the agent's wallet any more",
+                kept.payer.to_checksum()
+            );
+            let hint = format!(
+                "see on Base that it did not pay, then delete {}",
+                self.kept_at()
+            );
+            return Err(Failure::local("other_wallet", message).hint(hint));
+        }
+        let domain = self.endpoint.token_domain().await?;
+        let now = self.case.context.now();
+        let signed = self
+            .endpoint
+            .sign_authorized(key, self.due, &domain, self.nonce, now);
+        self.replace_and_send(&signed.await?, Origin::Signed).await
+    }
+
+    async fn replace_and_send(
+        &self,
+        signed: &SignedTransfer,
+        origin: Origin,
+    ) -> Result<Made, Failure> {
+        let home = &self.case.context.home;
+        home.replace_transfer(self.case.transcript.id(), &file(signed)?)?;
+        self.send(signed, origin, None).await
+    }
+
+    /// What became of a declared transfer within that time; `None` when it is in no block yet, or the
+    /// endpoint does not say.
+    pub(super) async fn follow(&self, limit_ms: u64) -> Result<Option<Made>, Failure> {
         let Some(signed) = self.kept()? else {
             return Ok(None);
         };
         let clock = &*self.case.context.clock;
-        let mined = self.endpoint.await_mined(&signed, clock, FOLLOW_MS).await;
+        let mined = self.endpoint.await_mined(&signed, clock, limit_ms).await;
         match mined {
             Ok(Some(_)) => self.mined(&signed, Origin::Kept).await,
             Ok(None) | Err(_) => Ok(None),

@@ -40,7 +40,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NONCE", value_parser = nonce)]
     authorization_nonce: Option<Digest>,
     /// JSON-RPC endpoint at which the transaction is checked before it is named
-    #[arg(long, env = "X811_RPC_URL", value_name = "URL", hide_env_values = true)]
+    #[arg(
+        long,
+        alias = "rpc-url",
+        env = "X811_RPC_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     rpc: Option<String>,
     /// Name the transaction without a check
     #[arg(long)]

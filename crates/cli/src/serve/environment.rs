@@ -14,6 +14,9 @@ const OURS: &str = "X811_";
 /// What Kubernetes sets for a service called `x811`: nobody's slip.
 const OF_KUBERNETES: [&str; 2] = ["X811_PORT", "X811_SERVICE_"];
 
+/// What the packages for Node and Python read: where this binary is.
+const OF_PACKAGES: &str = "X811_BINARY";
+
 /// Refuses variables of ours that no command reads.
 pub(super) fn check() -> Result<(), Failure> {
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
@@ -25,7 +28,8 @@ fn refuse_unknown(names: impl Iterator<Item = String>) -> Result<(), Failure> {
     let is_known = |name: &String| {
         let name = name.as_str();
         let is_kubernetes = OF_KUBERNETES.iter().any(|begin| name.starts_with(begin));
-        !name.starts_with(OURS) || known.contains(name) || is_kubernetes
+        let is_read = known.contains(name) || name == OF_PACKAGES;
+        !name.starts_with(OURS) || is_read || is_kubernetes
     };
     let mut names = names;
     let Some(unknown) = names.find(|name| !is_known(name)) else {
@@ -82,6 +86,7 @@ mod tests {
             "X811_HOME",
             "RUST_LOG",
             "LISTN",
+            "X811_BINARY",
             "X811_PORT",
             "X811_PORT_8811_TCP_ADDR",
             "X811_SERVICE_HOST",

@@ -123,7 +123,7 @@ pub enum PayError {
     /// A kept authorised transfer was not mined in its time.
     #[error(
         "the kept transfer was not mined within its time, so it paid nothing and never will; \
-         delete it and pay again"
+         sign another one"
     )]
     Expired,
 }

@@ -5,13 +5,15 @@ use super::loops::{CAPS, initiator, order, provider};
 use super::stage::{Stage, text};
 use super::undeclared;
 use alloy::network::TransactionBuilder as _;
-use alloy::primitives::{Address, Bytes};
+use alloy::primitives::{Address, B256, Bytes};
 use alloy::providers::Provider as _;
 use alloy::providers::ext::AnvilApi as _;
 use alloy::rpc::types::TransactionRequest;
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
-use x811_tests::anvil::{Anvil, BASE_USDC};
+use x811_client::pay::SignedTransfer;
+use x811_tests::anvil::{Anvil, BASE_USDC, DEV_KEYS, usdc};
 use x811_tests::binary::{without_our_variables, x811};
 
 /// What the offer of these stories costs with its fee.
@@ -71,18 +73,39 @@ fn declared(stage: &Stage, interaction: &str) -> Vec<String> {
         .collect()
 }
 
+/// Keeps a transfer as a run does that is broken off before it sends.
+fn keep(stage: &Stage, interaction: &str, signed: &SignedTransfer) {
+    let transfers = stage.folder.path().join("home/transfers");
+    std::fs::create_dir_all(&transfers).unwrap();
+    let path = transfers.join(format!("{interaction}.json"));
+    std::fs::write(&path, serde_json::to_vec(signed).unwrap()).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// The token moves nothing, or moves again.
+async fn set_paused(anvil: &Anvil, is_paused: bool) {
+    let sent = match is_paused {
+        true => {
+            anvil
+                .send(DEV_KEYS[9], BASE_USDC, &usdc::pauseCall {})
+                .await
+        }
+        false => {
+            anvil
+                .send(DEV_KEYS[9], BASE_USDC, &usdc::unpauseCall {})
+                .await
+        }
+    };
+    assert!(anvil.receipt(sent).await.status());
+}
+
 /// Keeps a transfer that was signed at a low fee, as a run that was broken off does, and raises the
 /// base fee above it.
 async fn keep_too_cheap(stage: &Stage, interaction: &str) -> String {
     next_base_fee(&stage.anvil, LOW_BASE_FEE_WEI).await;
     stage.anvil.next_block().await;
     let (_, signed) = undeclared::sign(stage, interaction).await;
-    let transfers = stage.folder.path().join("home/transfers");
-    std::fs::create_dir_all(&transfers).unwrap();
-    let path = transfers.join(format!("{interaction}.json"));
-    std::fs::write(&path, serde_json::to_vec(&signed).unwrap()).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-    std::fs::set_permissions(&path, mode).unwrap();
+    keep(stage, interaction, &signed);
     next_base_fee(&stage.anvil, HIGH_BASE_FEE_WEI).await;
     stage.anvil.next_block().await;
     signed.tx_hash.to_string()
@@ -221,4 +244,40 @@ async fn sw_18_a_second_pay_without_the_file_declares_what_was_paid_under_the_no
     let paid = stage.until_decided(&interaction).await;
     assert_eq!(paid.code, Some(0), "{paid:?}");
     assert_eq!(stage.anvil.balance(BASE_USDC, payer).await, purse);
+}
+
+/// Its nonce is unused, so another transfer under it is the only one that pays.
+#[tokio::test]
+async fn ae_064_a_kept_transfer_that_reverted_or_came_too_late_is_signed_anew() {
+    for has_reverted in [true, false] {
+        let (stage, bert) = Stage::peopled(&[]).await;
+        let interaction = stage.deliver(&bert);
+        let (client, signed) = undeclared::sign(&stage, &interaction).await;
+        keep(&stage, &interaction, &signed);
+        let payer = Address::from(*signed.payer.as_bytes());
+        let provider = stage.anvil.provider();
+        if has_reverted {
+            set_paused(&stage.anvil, true).await;
+            client.send(&signed).await.unwrap();
+            let tx_hash = B256::from(*signed.tx_hash.as_bytes());
+            assert!(!stage.anvil.receipt(tx_hash).await.status());
+            set_paused(&stage.anvil, false).await;
+        } else {
+            let mut late = signed.clone();
+            late.authorization.as_mut().unwrap().valid_before_s = 1;
+            keep(&stage, &interaction, &late);
+        }
+        let purse = stage.anvil.balance(BASE_USDC, payer).await;
+        let count = provider.get_transaction_count(payer).await.unwrap();
+
+        let answer = stage.pay(&interaction);
+
+        assert_eq!(answer["origin"], "signed", "{answer}");
+        let paid = stage.until_decided(&interaction).await;
+        assert_eq!(paid.code, Some(0), "{paid:?}");
+        let left = stage.anvil.balance(BASE_USDC, payer).await;
+        assert_eq!(purse - left, TOTAL_MICRO_USDC);
+        let sent = provider.get_transaction_count(payer).await.unwrap() - count;
+        assert_eq!(sent, 1);
+    }
 }
