@@ -87,7 +87,7 @@ part_soak() {
 part postgres "the tests of the real binary, their logs in PostgreSQL"
 part_postgres() {
   local all='test(/^(stories|settlement|operations)::/)'
-  local directory='test(/^operations::(backup|log_copy|postgres|reopen)::/) or test(/^operations::(doctor::(indexes|rest_9)|proofs::design_8)/)'
+  local directory='test(/^operations::(backup|log_copy|postgres|reopen)::/) or test(/^operations::doctor::(indexes|rest_9)/) or test(/^stories::proofs::design_8/)'
   "$target/debug/on_postgres" cargo nextest run --all-features --profile gate --run-ignored all \
     -E "package(x811-tests) and $all and not ($directory)"
 }

@@ -294,15 +294,12 @@ impl From<PayError> for Failure {
                 Failure::new(Exit::Refused, "no_authorizations", text)
                     .hint("pay with --plain-transfer")
             }
-            PayError::Cancelled { .. } => {
-                Failure::refused(Code::PaymentFailed, text).hint("pay with --plain-transfer")
-            }
+            PayError::Cancelled { .. } => Failure::refused(Code::PaymentFailed, text)
+                .hint("pay with --plain-transfer, once no transfer is kept for the interaction"),
             PayError::SpentUnseen { .. } => Failure::refused(Code::PaymentFailed, text)
                 .hint("x811 send payment INTERACTION --tx HASH --authorization-nonce NONCE"),
             PayError::FeesTooHigh { .. } => Failure::new(Exit::Refused, "fees_too_high", text),
-            PayError::Expired | PayError::Replaced { .. } => {
-                Failure::refused(Code::PaymentFailed, text)
-            }
+            PayError::Replaced { .. } => Failure::refused(Code::PaymentFailed, text),
         }
     }
 }

@@ -77,6 +77,14 @@ pub(crate) async fn pay(case: &Case<'_>, args: Args, out: &mut Out) -> Result<Ex
         amount: case.offer()?.1.total_cost,
     };
     let info = case.client.info().await?;
+    if case.identity.ledger.is_some_and(|known| known != info.did) {
+        let message = format!(
+            "the agent is registered at another ledger than {}",
+            info.did
+        );
+        return Err(Failure::new(Exit::Refused, "other_ledger", message)
+            .hint("name the agent's own ledger with --ledger"));
+    }
     let Some(rpc_url) = args.rpc.filter(|_| !args.instructions) else {
         let instructions = Instructions::of(case, &info, &network, due).await?;
         out.report(&instructions);
@@ -88,6 +96,7 @@ pub(crate) async fn pay(case: &Case<'_>, args: Args, out: &mut Out) -> Result<Ex
         due,
         nonce: payment_nonce(info.did, case.transcript.id(), case.offer()?.1.payload_hash),
         info,
+        is_on_base: network.chain_id.is_base(),
         wait_ms: args.wait.saturating_mul(1_000),
     };
     let mut made = payer.pay(args.plain_transfer).await?;

@@ -13,11 +13,13 @@ mod fees;
 mod inspect;
 mod log_search;
 mod nonce_use;
+mod outcome;
 
 pub use authorization::{Authorization, TokenDomain};
 pub use error::PayError;
 pub use inspect::{Declaration, Inspection, Movements, TokenTransfer};
 pub use nonce_use::NonceUse;
+pub use outcome::Outcome;
 
 use std::time::Duration;
 
@@ -180,7 +182,7 @@ impl PayClient {
     /// when another transaction took its nonce, [`PayError`].
     pub async fn send(&self, signed: &SignedTransfer) -> Result<(), PayError> {
         let raw = signed.checked_raw()?;
-        if signed.chain_id != self.chain_id || signed.token != self.token {
+        if !self.serves(signed) {
             return Err(PayError::Damaged);
         }
         let Err(error) = self.provider.send_raw_transaction(&raw).await else {
@@ -193,9 +195,13 @@ impl PayClient {
             .get_transaction_by_hash(B256::from(*signed.tx_hash.as_bytes()));
         match known.await {
             Ok(Some(_)) => Ok(()),
-            Ok(None) if self.is_nonce_spent(signed, &raw).await => Err(PayError::Replaced {
-                tx_hash: signed.tx_hash,
-            }),
+            // One of its own transactions may be the one that took the nonce.
+            Ok(None) if self.is_nonce_spent(signed).await? => match self.mined(signed).await? {
+                Some(_) => Ok(()),
+                None => Err(PayError::Replaced {
+                    tx_hash: signed.tx_hash,
+                }),
+            },
             Ok(None) | Err(_) => Err(self.failed(&error)),
         }
     }
@@ -331,15 +337,19 @@ impl PayClient {
         })
     }
 
-    async fn is_nonce_spent(&self, signed: &SignedTransfer, raw: &[u8]) -> bool {
-        let Ok(transaction) = TxEnvelope::decode_2718(&mut &*raw) else {
-            return false;
-        };
-        let mined = self
-            .provider
-            .get_transaction_count(address(signed.payer))
-            .await;
-        mined.is_ok_and(|count| count > transaction.nonce())
+    /// True if a transaction with the transfer's account nonce is in a block.
+    async fn is_nonce_spent(&self, signed: &SignedTransfer) -> Result<bool, PayError> {
+        let raw = signed.checked_raw()?;
+        let transaction =
+            TxEnvelope::decode_2718(&mut raw.as_slice()).map_err(|_| PayError::Damaged)?;
+        let count = self.provider.get_transaction_count(address(signed.payer));
+        let count = count.await.map_err(|error| self.failed(&error))?;
+        Ok(count > transaction.nonce())
+    }
+
+    /// True if the transfer is one of this client's chain and token.
+    pub fn serves(&self, signed: &SignedTransfer) -> bool {
+        (signed.chain_id, signed.token) == (self.chain_id, self.token)
     }
 
     fn failed(&self, error: &RpcError<TransportErrorKind>) -> PayError {

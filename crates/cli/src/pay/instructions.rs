@@ -107,12 +107,17 @@ impl Report for Instructions {
                 "The interaction is {state}: do not pay before it is verified, a PAYMENT is refused until then."
             ));
         }
-        out.line(
+        if self.wallets.is_some() {
+            out.line(
             "Transfers that do not count: from an exchange or another account, in USDbC or another token, \
              under another authorization (as payments by x402 are).",
         );
-        let id = self.interaction;
+        }
+        let (id, nonce) = (self.interaction, self.authorization_nonce);
         out.line(format!("Then run `x811 send payment {id} --tx HASH`."));
+        out.line(format!(
+            "From an account that is not bound, add `--payer ADDRESS --authorization-nonce {nonce}`."
+        ));
         out.line("The hash of a user operation of a smart account is no transaction hash.");
     }
 }

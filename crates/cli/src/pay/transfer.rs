@@ -3,7 +3,7 @@
 use serde::Serialize;
 use x811_client::http::LedgerInfo;
 use x811_client::pay::{
-    NonceUse, PayClient, PayError, Receipt, SignedTransfer, TokenDomain, Transfer,
+    NonceUse, Outcome, PayClient, PayError, SignedTransfer, TokenDomain, Transfer,
 };
 use x811_client::transcript::Transcript;
 use x811_client::wallet::WalletKey;
@@ -28,6 +28,8 @@ pub(super) struct Payer<'a> {
     /// The nonce of the interaction's authorization.
     pub(super) nonce: Digest,
     pub(super) info: LedgerInfo,
+    /// The network is Base or Base Sepolia.
+    pub(super) is_on_base: bool,
     /// How long the block is waited for.
     pub(super) wait_ms: u64,
 }
@@ -62,9 +64,9 @@ impl Payer<'_> {
     pub(super) async fn pay(&self, plain_transfer: bool) -> Result<Made, Failure> {
         check_open(&self.case.transcript)?;
         if let Some(signed) = self.kept()? {
-            return self.resume(signed).await;
+            return self.resume(signed, plain_transfer).await;
         }
-        if let Some(made) = self.found_undeclared().await {
+        if let Some(made) = self.found_undeclared().await? {
             return Ok(made);
         }
         check_payable(&self.case.transcript, self.case.context.now())?;
@@ -74,7 +76,8 @@ impl Payer<'_> {
         }
         let domain = match self.endpoint.token_domain().await {
             Ok(domain) => domain,
-            Err(error @ PayError::NoAuthorizations { .. }) => {
+            // USDC on Base has them, whatever an endpoint answers at the moment.
+            Err(error @ PayError::NoAuthorizations { .. }) if !self.is_on_base => {
                 return self.pay_plainly(key, Some(error.to_string())).await;
             }
             Err(error) => return Err(error.into()),
@@ -82,27 +85,30 @@ impl Payer<'_> {
         self.pay_authorized(key, &domain).await
     }
 
-    /// Sends the transfer of an earlier run again, with higher fees where the network asks for more. One
-    /// that can never pay is signed anew under the same nonce, of which the token takes one transfer.
-    async fn resume(&self, kept: SignedTransfer) -> Result<Made, Failure> {
-        let hint = |error| Failure::from(error).hint(format!("the file is {}", self.kept_at()));
-        let mined = self.endpoint.mined(&kept).await?;
-        if kept.authorization.is_some() && matches!(mined, Some((_, Receipt::Reverted { .. }))) {
-            return match self.found_instead(&kept).await? {
-                Some(made) => Ok(made),
-                None => self.sign_anew(&kept).await,
-            };
+    /// Takes up the transfer of an earlier run: what it paid is declared, else it is sent again, with
+    /// higher fees where the network asks for more. A transfer that can never pay is signed anew under
+    /// the same nonce; the token takes one transfer for each nonce.
+    async fn resume(&self, kept: SignedTransfer, plain_transfer: bool) -> Result<Made, Failure> {
+        if plain_transfer && kept.authorization.is_some() {
+            let message = "a transfer under an authorization is kept for this interaction";
+            let hint = format!(
+                "run this without --plain-transfer, or see on Base that it did not pay and delete {}",
+                self.kept_at()
+            );
+            return Err(Failure::local("kept_transfer", message).hint(hint));
         }
-        if let Some(made) = self.mined(&kept, Origin::Kept).await? {
-            return Ok(made);
+        match self.endpoint.outcome(&kept).await? {
+            Outcome::Paid {
+                tx_hash,
+                block_number,
+            } => return Ok(Made::paid(&kept, Origin::Kept, tx_hash, block_number)),
+            Outcome::Lost if kept.authorization.is_some() => return self.sign_anew(&kept).await,
+            Outcome::Lost => return Err(self.moved_nothing(&kept)),
+            Outcome::Open => {}
         }
-        match self.endpoint.check_in_time(&kept).await {
-            Err(PayError::Expired) => return self.sign_anew(&kept).await,
-            checked => checked.map_err(hint)?,
-        }
-        let key = self.case.identity.wallet_key.as_ref();
-        let raised = match key.filter(|key| key.address() == kept.payer) {
-            Some(key) => self.endpoint.raise_fees(key, &kept).await.map_err(hint)?,
+        // Whatever keeps the fees from being raised, the kept transfer is sent and declared.
+        let raised = match self.case.identity.wallet_key.as_ref() {
+            Some(key) => self.endpoint.raise_fees(key, &kept).await.unwrap_or(None),
             None => None,
         };
         match raised {
@@ -125,6 +131,9 @@ impl Payer<'_> {
             );
             return Err(Failure::local("other_wallet", message).hint(hint));
         }
+        if !self.case.transcript.has_payment() {
+            check_payable(&self.case.transcript, self.case.context.now())?;
+        }
         let domain = self.endpoint.token_domain().await?;
         let now = self.case.context.now();
         let signed = self
@@ -143,52 +152,42 @@ impl Payer<'_> {
         self.send(signed, origin, None).await
     }
 
-    /// What became of a declared transfer within that time; `None` when it is in no block yet, or the
+    /// The declared transfer as it is in a block within that time; `None` when it is in none yet, or the
     /// endpoint does not say.
     pub(super) async fn follow(&self, limit_ms: u64) -> Result<Option<Made>, Failure> {
         let Some(signed) = self.kept()? else {
             return Ok(None);
         };
         let clock = &*self.case.context.clock;
-        let mined = self.endpoint.await_mined(&signed, clock, limit_ms).await;
-        match mined {
-            Ok(Some(_)) => self.mined(&signed, Origin::Kept).await,
-            Ok(None) | Err(_) => Ok(None),
-        }
-    }
-
-    /// The transfer as it is in a block: by one of its own transactions, or by somebody else's under
-    /// the same authorization; `None` when it is in none.
-    async fn mined(
-        &self,
-        signed: &SignedTransfer,
-        origin: Origin,
-    ) -> Result<Option<Made>, Failure> {
-        match self.endpoint.mined(signed).await? {
-            None => Ok(None),
-            Some((tx_hash, Receipt::Succeeded { block_number })) => Ok(Some(Made {
+        let _ = self.endpoint.await_mined(&signed, clock, limit_ms).await;
+        match self.endpoint.outcome(&signed).await {
+            Ok(Outcome::Paid {
                 tx_hash,
-                block_number: Some(block_number),
-                ..Made::sent(signed, origin)
-            })),
-            Some((tx_hash, Receipt::Reverted { block_number })) => {
-                let found = self.found_instead(signed).await?;
-                let found = found.ok_or_else(|| moved_nothing(signed, tx_hash, block_number))?;
-                Ok(Some(found))
+                block_number,
+            }) => Ok(Some(Made::paid(
+                &signed,
+                Origin::Kept,
+                tx_hash,
+                block_number,
+            ))),
+            Ok(Outcome::Lost) => {
+                let hint = format!("run `x811 pay {}` again", self.case.transcript.id());
+                Err(self.moved_nothing(&signed).hint(hint))
             }
+            Ok(Outcome::Open) | Err(_) => Ok(None),
         }
     }
 
     /// A transfer under the interaction's nonce that no PAYMENT names, where there is one.
-    async fn found_undeclared(&self) -> Option<Made> {
+    async fn found_undeclared(&self) -> Result<Option<Made>, Failure> {
         let transcript = &self.case.transcript;
         let key = self.case.identity.wallet_key.as_ref();
-        let key = key.filter(|_| transcript.has_payment())?;
-        let found = self.found(key.address(), self.nonce).await.ok()??;
-        (!transcript
-            .declared()
-            .any(|declared| declared == found.tx_hash))
-        .then_some(found)
+        let Some(key) = key.filter(|_| transcript.has_payment()) else {
+            return Ok(None);
+        };
+        let found = self.found(key.address()).await?;
+        let is_declared = |made: &Made| transcript.declared().any(|it| it == made.tx_hash);
+        Ok(found.filter(|made| !is_declared(made)))
     }
 
     /// Makes a plain transfer, which counts from a bound wallet alone.
@@ -203,12 +202,22 @@ impl Payer<'_> {
             return Err(Failure::refused(Code::InvalidPaymentAddress, message)
                 .hint("bind it with `x811 agent update`, or pay without --plain-transfer"));
         }
+        // The token does not compare plain transfers with authorized ones.
+        match self.endpoint.nonce_use(wallet, self.nonce).await {
+            Ok(NonceUse::Unused)
+            | Err(PayError::NoAuthorizations { .. } | PayError::Cancelled { .. }) => {}
+            Ok(NonceUse::Used {
+                tx_hash,
+                block_number,
+            }) => return Ok(Made::found(wallet, self.nonce, tx_hash, block_number)),
+            Err(error) => return Err(error.into()),
+        }
         let signed = self.endpoint.sign(key, self.due).await?;
         self.keep_and_send(&signed, why).await
     }
 
     async fn pay_authorized(&self, key: &WalletKey, domain: &TokenDomain) -> Result<Made, Failure> {
-        if let Some(made) = self.found(key.address(), self.nonce).await? {
+        if let Some(made) = self.found(key.address()).await? {
             return Ok(made);
         }
         let now = self.case.context.now();
@@ -218,21 +227,14 @@ impl Payer<'_> {
         self.keep_and_send(&signed.await?, None).await
     }
 
-    /// The transfer that was made under the nonce, if there is one.
-    async fn found(&self, payer: EvmAddress, nonce: Digest) -> Result<Option<Made>, Failure> {
-        match self.endpoint.nonce_use(payer, nonce).await? {
+    /// The transfer that was made under the interaction's nonce, if there is one.
+    async fn found(&self, payer: EvmAddress) -> Result<Option<Made>, Failure> {
+        match self.endpoint.nonce_use(payer, self.nonce).await? {
             NonceUse::Unused => Ok(None),
             NonceUse::Used {
                 tx_hash,
                 block_number,
-            } => Ok(Some(Made {
-                origin: Origin::Found,
-                tx_hash,
-                payer,
-                block_number: Some(block_number),
-                authorization_nonce: Some(nonce),
-                plain_because: None,
-            })),
+            } => Ok(Some(Made::found(payer, self.nonce, tx_hash, block_number))),
         }
     }
 
@@ -254,35 +256,33 @@ impl Payer<'_> {
         plain_because: Option<String>,
     ) -> Result<Made, Failure> {
         if let Err(error) = self.endpoint.send(signed).await {
-            if matches!(error, PayError::Replaced { .. }) {
-                if let Some(made) = self.mined(signed, origin).await? {
-                    return Ok(made);
-                }
-                if let Some(made) = self.found_instead(signed).await? {
-                    return Ok(made);
-                }
+            let is_replaced = matches!(error, PayError::Replaced { .. });
+            if is_replaced
+                && let Outcome::Paid {
+                    tx_hash,
+                    block_number,
+                } = self.endpoint.outcome(signed).await?
+            {
+                return Ok(Made::paid(signed, origin, tx_hash, block_number));
             }
-            let hint = format!(
-                "the signed transfer is kept in {}; run this again",
-                self.kept_at()
-            );
+            let hint = format!("the signed transfer is kept in {}", self.kept_at());
             return Err(Failure::from(error).hint(hint));
         }
         let clock = &*self.case.context.clock;
-        let wait_ms = self.wait_ms;
-        let _ = self.endpoint.await_mined(signed, clock, wait_ms).await?;
-        let mined = self.mined(signed, origin).await?;
+        let (endpoint, wait_ms) = (&self.endpoint, self.wait_ms);
+        let _ = endpoint.await_mined(signed, clock, wait_ms).await?;
+        let made = match endpoint.outcome(signed).await {
+            Ok(Outcome::Paid {
+                tx_hash,
+                block_number,
+            }) => Made::paid(signed, origin, tx_hash, block_number),
+            Ok(Outcome::Lost) => return Err(self.moved_nothing(signed)),
+            Ok(Outcome::Open) | Err(_) => Made::sent(signed, origin),
+        };
         Ok(Made {
             plain_because,
-            ..mined.unwrap_or_else(|| Made::sent(signed, origin))
+            ..made
         })
-    }
-
-    async fn found_instead(&self, signed: &SignedTransfer) -> Result<Option<Made>, Failure> {
-        match signed.authorization {
-            None => Ok(None),
-            Some(authorization) => self.found(signed.payer, authorization.nonce).await,
-        }
     }
 
     /// The transfer signed for this interaction before, if there is one.
@@ -297,10 +297,11 @@ impl Payer<'_> {
         };
         let kept: SignedTransfer =
             serde_json::from_slice(&bytes).map_err(|_| unusable("it is no transfer"))?;
-        if kept.transfer == self.due {
+        let is_of_nonce = kept.authorization.is_none_or(|it| it.nonce == self.nonce);
+        if kept.transfer == self.due && self.endpoint.serves(&kept) && is_of_nonce {
             Ok(Some(kept))
         } else {
-            Err(unusable("it pays something else"))
+            Err(unusable("it pays something else, or on another network"))
         }
     }
 
@@ -310,15 +311,44 @@ impl Payer<'_> {
         path.display().to_string()
     }
 
+    fn moved_nothing(&self, signed: &SignedTransfer) -> Failure {
+        let (tx_hash, payee) = (signed.tx_hash, signed.transfer.payee.to_checksum());
+        let message = format!("{tx_hash} moved nothing to {payee} and never will");
+        let hint = format!("delete {}, then run this again", self.kept_at());
+        Failure::refused(Code::PaymentFailed, message).hint(hint)
+    }
+
     fn wallet_key(&self) -> Result<&WalletKey, Failure> {
         self.case.identity.wallet_key.as_ref().ok_or_else(|| {
             Failure::local("no_wallet", "the agent has no wallet key")
-                .hint("pay by other means, then name the transaction with `x811 send payment`")
+                .hint("pay by other means, then run `x811 send payment INTERACTION --tx HASH --payer ADDRESS`")
         })
     }
 }
 
 impl Made {
+    /// A transfer that is in a block, by its own transaction or another account's.
+    fn paid(signed: &SignedTransfer, own: Origin, tx_hash: TxHash, block_number: u64) -> Made {
+        let is_own = signed.tx_hash == tx_hash || signed.replaced.contains(&tx_hash);
+        Made {
+            tx_hash,
+            block_number: Some(block_number),
+            ..Made::sent(signed, if is_own { own } else { Origin::Found })
+        }
+    }
+
+    /// A transfer that the token's log names.
+    fn found(payer: EvmAddress, nonce: Digest, tx_hash: TxHash, block_number: u64) -> Made {
+        Made {
+            origin: Origin::Found,
+            tx_hash,
+            payer,
+            block_number: Some(block_number),
+            authorization_nonce: Some(nonce),
+            plain_because: None,
+        }
+    }
+
     /// A transfer that was sent and is in no block yet.
     fn sent(signed: &SignedTransfer, origin: Origin) -> Made {
         Made {
@@ -334,12 +364,6 @@ impl Made {
 
 fn file(signed: &SignedTransfer) -> Result<Vec<u8>, Failure> {
     serde_json::to_vec_pretty(signed).map_err(|error| Failure::internal(&error.to_string()))
-}
-
-fn moved_nothing(signed: &SignedTransfer, tx_hash: TxHash, block_number: u64) -> Failure {
-    let payee = signed.transfer.payee.to_checksum();
-    let message = format!("{tx_hash} is in block {block_number} but moved nothing to {payee}");
-    Failure::refused(Code::PaymentFailed, message)
 }
 
 /// Whether the interaction goes on. What was signed before is not sent again either: nobody would

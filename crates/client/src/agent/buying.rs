@@ -4,7 +4,7 @@ use x811_protocol::authorization::payment_nonce;
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::VerifiedEnvelope;
-use x811_protocol::evm::TxHash;
+use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::facts::{DisputeCode, RejectCode};
 use x811_protocol::interaction::StateName;
 use x811_protocol::time::TimestampMs;
@@ -231,24 +231,8 @@ impl<W: World> Engine<W> {
         if outbox.any(|entry| entry.transfer.as_ref().is_some_and(is_unsent)) {
             return Ok(Some(self.after_ms(PAY_AGAIN_MS)));
         }
-        let (Some((offer_id, offer)), Some(part)) = (&case.offer, &self.initiator) else {
-            return Err(missing(case, "OFFER"));
-        };
-        let payee = offer.payment_address.or(case.payee);
-        let payee = payee.ok_or_else(|| missing(case, "account to pay"))?;
-        let payer = self.world.payer();
-        let payer = payer.ok_or_else(|| {
-            Fault::Stuck(format!(
-                "the agent has no wallet key: pay by other means, then x811 send payment {}",
-                case.id
-            ))
-        })?;
-        let nonce = payment_nonce(self.world.ledger(), case.id, offer.payload_hash);
-        let due = Due {
-            payee,
-            total: offer.total_cost,
-            nonce,
-        };
+        let _ = self.payer(case)?;
+        let due = self.due(case)?;
         let transfer = match self.world.sign(&due).await {
             Ok(transfer) => transfer,
             Err(fault) if fault.is_passing => {
@@ -257,6 +241,29 @@ impl<W: World> Engine<W> {
             }
             Err(fault) => return Err(Fault::Stuck(fault.text)),
         };
+        self.declare(case, transfer)?;
+        Ok(None)
+    }
+
+    /// What has to be paid, and under which nonce.
+    fn due(&self, case: &Case) -> Result<Due, Fault> {
+        let Some((_, offer)) = &case.offer else {
+            return Err(missing(case, "OFFER"));
+        };
+        let payee = offer.payment_address.or(case.payee);
+        Ok(Due {
+            payee: payee.ok_or_else(|| missing(case, "account to pay"))?,
+            total: offer.total_cost,
+            nonce: payment_nonce(self.world.ledger(), case.id, offer.payload_hash),
+        })
+    }
+
+    /// Seals the PAYMENT that names the transfer, and puts both into the outbox.
+    fn declare(&mut self, case: &Case, transfer: Transfer) -> Result<(), Fault> {
+        let due = self.due(case)?;
+        let (Some((offer_id, _)), Some(part)) = (&case.offer, &self.initiator) else {
+            return Err(missing(case, "OFFER"));
+        };
         let payment = Payment {
             interaction: case.id,
             offer_id: *offer_id,
@@ -264,12 +271,21 @@ impl<W: World> Engine<W> {
             fee_tx_hash: None,
             amount: due.total,
             network: part.rules.network.clone(),
-            payer,
-            payee,
-            authorization_nonce: Some(nonce),
+            payer: self.payer(case)?,
+            payee: due.payee,
+            authorization_nonce: Some(due.nonce),
         };
-        self.say(case, Act::Payment, &payment, Some(transfer))?;
-        Ok(None)
+        self.say(case, Act::Payment, &payment, Some(transfer))
+    }
+
+    fn payer(&self, case: &Case) -> Result<EvmAddress, Fault> {
+        self.world.payer().ok_or_else(|| {
+            Fault::Stuck(format!(
+                "the agent has no wallet key: pay by other means, then x811 send payment {} --tx HASH \
+                 --payer ADDRESS",
+                case.id
+            ))
+        })
     }
 
     /// Sees to it that a declared transfer stays on the network and is included. One that can never pay
@@ -287,8 +303,20 @@ impl<W: World> Engine<W> {
         let tx_hash = transfer.tx_hash;
         match self.world.broadcast(&transfer).await {
             // A ledger takes few declarations: one with raised fees is declared once it is in a block.
-            Ok(Arrival::Mined) if is_undeclared(case, tx_hash) => self.declare_anew(case),
-            Ok(Arrival::Mined) => Ok(()),
+            Ok(Arrival::Mined { tx_hash }) if is_undeclared(case, tx_hash) => {
+                self.give_up(case, tx_hash)?;
+                if !self.state.may_seal(case.id, Act::Payment) {
+                    return Ok(());
+                }
+                let found = Transfer {
+                    tx_hash,
+                    signed: None,
+                    ..transfer
+                };
+                self.declare(case, found)?;
+                Ok(self.save()?)
+            }
+            Ok(Arrival::Mined { .. }) => Ok(()),
             Ok(Arrival::Waiting) => {
                 let _ = self.raise_fees(case, &transfer).await?;
                 Ok(())
@@ -297,11 +325,10 @@ impl<W: World> Engine<W> {
                 self.alarm(
                     Some(case.id),
                     format!(
-                        "transaction {tx_hash} can never pay; what was paid under its nonce is \
-                         declared, or another is made under it"
+                        "transaction {tx_hash} can never pay; another is made under the same nonce"
                     ),
                 );
-                self.declare_anew(case)
+                self.give_up(case, tx_hash)
             }
             Err(fault) => {
                 // Nodes refuse a transaction whose fees are too low, also one that they had before.
@@ -313,13 +340,23 @@ impl<W: World> Engine<W> {
         }
     }
 
-    /// Takes the last PAYMENT for one that does not count: the next move asks the token for the
-    /// transfer under the nonce, and declares that.
-    fn declare_anew(&mut self, case: &Case) -> Result<(), Fault> {
+    /// Takes the last PAYMENT for one that does not count, so that the next one can be sealed. The last
+    /// one that the loop may seal leaves it to a person.
+    fn give_up(&mut self, case: &Case, tx_hash: TxHash) -> Result<(), Fault> {
         let task = self.state.tasks.entry(case.id).or_default();
         task.transfer = None;
         task.steps.entry(Act::Payment).or_default().outcome = Outcome::Dead;
-        self.state.touch(case.id);
+        if !self.state.may_seal(case.id, Act::Payment) {
+            let nonce = self.due(case)?.nonce;
+            self.alarm(
+                Some(case.id),
+                format!(
+                    "the loop sends no further PAYMENT after {tx_hash}: see which transaction paid, then \
+                     x811 send payment {} --tx HASH --authorization-nonce {nonce}",
+                    case.id
+                ),
+            );
+        }
         Ok(self.save()?)
     }
 

@@ -8,7 +8,7 @@ use x811_protocol::time::TimestampMs;
 use super::money::Transfer;
 use super::world::{Arrival, Due, PayFault};
 use crate::http::NetworkInfo;
-use crate::pay::{self, NonceUse, PayClient, PayError, Receipt, SignedTransfer};
+use crate::pay::{self, NonceUse, Outcome, PayClient, PayError, SignedTransfer};
 use crate::wallet::WalletKey;
 
 /// An endpoint of the network that is paid on, connected when it is first needed.
@@ -67,24 +67,20 @@ impl Purse {
         })
     }
 
-    /// Sends the same bytes, and looks whether they can still pay.
+    /// The outcome of a transfer; one that can still pay is sent again, always the same bytes.
     pub(crate) async fn broadcast(&self, transfer: &Transfer) -> Result<Arrival, PayFault> {
         let Some(signed) = read(transfer)? else {
-            return Ok(Arrival::Mined);
+            let tx_hash = transfer.tx_hash;
+            return Ok(Arrival::Mined { tx_hash });
         };
         let client = self.client().await.map_err(fault)?;
-        match client.check_in_time(&signed).await {
-            Err(PayError::Expired) => return Ok(Arrival::Lost),
-            checked => checked.map_err(fault)?,
-        }
-        match client.send(&signed).await {
-            Err(PayError::Replaced { .. }) => return Ok(Arrival::Lost),
-            sent => sent.map_err(fault)?,
-        }
-        match client.receipt(signed.tx_hash).await.map_err(fault)? {
-            Some(Receipt::Reverted { .. }) => Ok(Arrival::Lost),
-            Some(Receipt::Succeeded { .. }) => Ok(Arrival::Mined),
-            None => Ok(Arrival::Waiting),
+        match client.outcome(&signed).await.map_err(fault)? {
+            Outcome::Paid { tx_hash, .. } => Ok(Arrival::Mined { tx_hash }),
+            Outcome::Lost => Ok(Arrival::Lost),
+            Outcome::Open => match client.send(&signed).await {
+                Err(PayError::Replaced { .. }) => Ok(Arrival::Lost),
+                sent => sent.map_err(fault).map(|()| Arrival::Waiting),
+            },
         }
     }
 
@@ -143,8 +139,7 @@ fn fault(error: PayError) -> PayFault {
         | PayError::Unsigned
         | PayError::Damaged
         | PayError::Replaced { .. }
-        | PayError::Cancelled { .. }
-        | PayError::Expired => false,
+        | PayError::Cancelled { .. } => false,
     };
     PayFault {
         is_passing,

@@ -190,15 +190,16 @@ impl<W: World> Engine<W> {
                     return Ok(false);
                 }
                 PaymentMove::Broadcast => {
+                    let sent_hash = transfer.tx_hash;
                     let sent = self.world.broadcast(&transfer.clone()).await;
                     match sent {
-                        Ok(Arrival::Waiting | Arrival::Mined) => {
-                            if let Some(transfer) = &mut self.state.outbox[place].transfer {
-                                transfer.has_arrived = true;
-                            }
-                            self.save()?;
+                        Ok(Arrival::Waiting) => self.arrived(place)?,
+                        Ok(Arrival::Mined { tx_hash }) if tx_hash == sent_hash => {
+                            self.arrived(place)?;
                         }
-                        Ok(Arrival::Lost) => {
+                        // The PAYMENT names a transaction that does not pay; the next move looks for
+                        // the one that did.
+                        Ok(Arrival::Mined { .. } | Arrival::Lost) => {
                             let _ = self.state.settle(place, Outcome::Dead);
                             self.save()?;
                             return Ok(false);
@@ -211,6 +212,13 @@ impl<W: World> Engine<W> {
                 }
             }
         }
+    }
+
+    fn arrived(&mut self, place: usize) -> Result<(), StateError> {
+        if let Some(transfer) = &mut self.state.outbox[place].transfer {
+            transfer.has_arrived = true;
+        }
+        self.save()
     }
 
     fn later(&mut self, place: usize) -> Result<bool, StateError> {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{SealedEnvelope, VerifiedEnvelope};
-use x811_protocol::evm::EvmAddress;
+use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::facts::AdvertiseFacts;
 use x811_protocol::id::{ContractId, EnvelopeId, InteractionId, SessionId};
 use x811_protocol::money::MicroUsdc;
@@ -41,8 +41,8 @@ pub(crate) struct Due {
 pub(crate) enum Arrival {
     /// The network has it.
     Waiting,
-    /// It is in a block, and paid.
-    Mined,
+    /// The payee was paid under its nonce, by this transaction.
+    Mined { tx_hash: TxHash },
     /// It can never pay: reverted, or its account nonce went to another transaction.
     Lost,
 }

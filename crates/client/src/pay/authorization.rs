@@ -15,7 +15,6 @@ use x811_protocol::digest::Digest;
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::time::TimestampMs;
 
-use super::nonce_use::NonceUse;
 use super::{PayClient, PayError, SignedTransfer, Transfer, address, to_token};
 use crate::wallet::WalletKey;
 
@@ -117,29 +116,12 @@ impl PayClient {
             .await
     }
 
-    /// Makes sure that a kept transfer can still be mined, where it was authorised for a time.
-    ///
-    /// # Errors
-    /// [`PayError::Expired`] when its time is over and it did not pay; [`PayError`].
-    pub async fn check_in_time(&self, signed: &SignedTransfer) -> Result<(), PayError> {
-        let Some(authorization) = signed.authorization else {
-            return Ok(());
-        };
-        if self.block_time_s().await? < authorization.valid_before_s {
-            return Ok(());
-        }
-        match self.nonce_use(signed.payer, authorization.nonce).await? {
-            NonceUse::Unused => Err(PayError::Expired),
-            NonceUse::Used { .. } => Ok(()),
-        }
-    }
-
     /// The later of the newest block's time and ours: a chain that stood still goes on at our time.
     async fn latest_time_s(&self, now: TimestampMs) -> Result<u64, PayError> {
         Ok(self.block_time_s().await?.max(now.as_ms() / 1_000))
     }
 
-    async fn block_time_s(&self) -> Result<u64, PayError> {
+    pub(super) async fn block_time_s(&self) -> Result<u64, PayError> {
         Ok(self.latest_block().await?.header.timestamp)
     }
 

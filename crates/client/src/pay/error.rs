@@ -72,8 +72,9 @@ pub enum PayError {
     Damaged,
     /// Its nonce went to another transaction, so it will never be mined.
     #[error(
-        "transaction {tx_hash} can never be mined: the account used its nonce for another one. \
-         Make sure that the other one did not pay, then delete the kept transfer and pay again"
+        "transaction {tx_hash} is not known to the endpoint, and its account nonce is used: it is in a \
+         block that the endpoint does not show, or another transaction took its place. Look for it in a \
+         block explorer before anything else"
     )]
     Replaced {
         /// Hash of the transaction that will never be mined.
@@ -110,9 +111,9 @@ pub enum PayError {
     },
     /// The gas of a transfer with raised fees would cost too much.
     #[error(
-        "the network asks for up to {} ETH of gas for this transfer, more than {} ETH; wait until \
-         fees are lower and try again",
-        eth(*cost_wei), eth(*limit_wei)
+        "the network asks for more than {} ETH of gas for this transfer; wait until fees are lower and \
+         try again",
+        eth(*limit_wei)
     )]
     FeesTooHigh {
         /// What the gas could cost.
@@ -120,12 +121,6 @@ pub enum PayError {
         /// What it may cost.
         limit_wei: u128,
     },
-    /// A kept authorised transfer was not mined in its time.
-    #[error(
-        "the kept transfer was not mined within its time, so it paid nothing and never will; \
-         sign another one"
-    )]
-    Expired,
 }
 
 /// Wei as ETH with six decimals, rounded up.

@@ -3,11 +3,12 @@
 use alloy::consensus::{Transaction as _, TxEnvelope};
 use alloy::eips::eip2718::{Decodable2718, Encodable2718};
 use alloy::network::TransactionBuilder;
+use alloy::primitives::U256;
 use alloy::providers::Provider;
 use alloy::rpc::types::TransactionRequest;
 use x811_protocol::evm::TxHash;
 
-use super::{PayClient, PayError, SignedTransfer, sign_transaction, to_token};
+use super::{PayClient, PayError, SignedTransfer, address, sign_transaction, to_token};
 use crate::wallet::WalletKey;
 
 /// The most that the gas of a transfer with raised fees may cost, in wei: 0.001 ETH.
@@ -21,8 +22,8 @@ struct Fees {
 }
 
 impl PayClient {
-    /// The same transfer with higher fees, if the network asks for more than the signed fees; `None`
-    /// otherwise. It has the same account nonce and the same authorization, so at most one of the two
+    /// The same transfer with higher fees, if the network asks for more than the signed fees and the
+    /// payer can afford them; `None` otherwise. It has the same account nonce and the same authorization, so at most one of the two
     /// pays. Nothing is sent.
     ///
     /// # Errors
@@ -32,6 +33,9 @@ impl PayClient {
         key: &WalletKey,
         signed: &SignedTransfer,
     ) -> Result<Option<SignedTransfer>, PayError> {
+        if key.address() != signed.payer {
+            return Ok(None);
+        }
         let raw = signed.checked_raw()?;
         let transaction =
             TxEnvelope::decode_2718(&mut raw.as_slice()).map_err(|_| PayError::Damaged)?;
@@ -50,6 +54,11 @@ impl PayClient {
                 cost_wei,
                 limit_wei: MAX_GAS_COST_WEI,
             });
+        }
+        let has = self.provider.get_balance(address(signed.payer)).await;
+        if has.map_err(|error| self.failed(&error))? < U256::from(cost_wei) {
+            // It could not be sent, and would be kept in place of one that can.
+            return Ok(None);
         }
         let request = to_token(self.token, transaction.input().clone())
             .with_chain_id(self.chain_id.as_u64())

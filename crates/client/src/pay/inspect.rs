@@ -51,7 +51,7 @@ pub enum Inspection {
 pub struct Movements {
     /// Transfers of the token, in order.
     pub transfers: Vec<TokenTransfer>,
-    /// Other tokens of which somebody got some, each once.
+    /// Transfers of other tokens: the token, and the account that got some.
     pub other_tokens: Vec<(EvmAddress, EvmAddress)>,
 }
 
@@ -108,7 +108,10 @@ impl Inspection {
 impl Movements {
     fn obstacle(&self, declared: &Declaration) -> String {
         let payee = declared.payee.to_checksum();
-        let mut arrived = self.transfers.iter().filter(|it| it.to == declared.payee);
+        let mut arrived = self
+            .transfers
+            .iter()
+            .filter(|it| it.to == declared.payee && !it.amount.is_zero());
         if let Some(arrived) = arrived.next() {
             let (amount, from) = (arrived.amount.to_usdc_decimal(), arrived.from.to_checksum());
             let why = match arrived.authorization_nonce {

@@ -7,7 +7,7 @@ use alloy::primitives::{Bytes, U256, keccak256};
 use alloy::providers::Provider;
 use alloy::providers::ext::AnvilApi;
 use x811_client::clock::{Clock, SystemClock};
-use x811_client::pay::{NonceUse, PayClient, PayError, Receipt, SignedTransfer, Transfer};
+use x811_client::pay::{NonceUse, Outcome, PayClient, PayError, Receipt, SignedTransfer, Transfer};
 use x811_client::wallet::WalletKey;
 use x811_protocol::digest::Digest;
 use x811_protocol::evm::{ChainId, EvmAddress};
@@ -144,17 +144,14 @@ async fn a_transfer_made_by_a_relayer_is_found_by_its_nonce() {
 async fn an_authorization_that_was_not_mined_in_time_never_pays() {
     let scene = scene().await;
     let signed = scene.signed().await.unwrap();
-    assert_eq!(scene.client.check_in_time(&signed).await, Ok(()));
+    assert_eq!(scene.client.outcome(&signed).await, Ok(Outcome::Open));
     let valid_before_s = signed.authorization.unwrap().valid_before_s;
     let provider = scene.anvil.provider();
     let set = provider.anvil_set_next_block_timestamp(valid_before_s);
     set.await.unwrap();
     scene.anvil.mine(1).await;
 
-    assert_eq!(
-        scene.client.check_in_time(&signed).await,
-        Err(PayError::Expired)
-    );
+    assert_eq!(scene.client.outcome(&signed).await, Ok(Outcome::Lost));
     scene.client.send(&signed).await.unwrap();
     assert!(matches!(
         scene.receipt(&signed).await,

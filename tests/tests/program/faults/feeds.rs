@@ -8,6 +8,7 @@ use reqwest::StatusCode;
 use std::time::Duration;
 use x811_client::entropy::{Entropy as _, SystemEntropy};
 use x811_client::http::{ClientError, LedgerClient, MessageStream, StreamRequest};
+use x811_protocol::did::Did;
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::signed_read::{SIGNATURE, SIGNATURE_INPUT, Target, sign};
 use x811_tests::postgres::Node;
@@ -25,6 +26,17 @@ struct Scene {
     sent: Vec<EnvelopeId>,
 }
 
+/// Asks a process that follows until it knows the agent.
+async fn until_known(url: &str, agent: Did) {
+    let client = LedgerClient::new(url).unwrap();
+    for _ in 0..10_000 {
+        if client.agent(agent).await.is_ok() {
+            return;
+        }
+    }
+    panic!("{url} never knows {agent}");
+}
+
 impl Scene {
     async fn set() -> Scene {
         let node = Node::start(&[]).await;
@@ -36,6 +48,7 @@ impl Scene {
         for one in [&agent, &other] {
             accepted(&urls[0], &one.registration(ledger)).await;
         }
+        until_known(&urls[1], agent.identity.did).await;
         let mut sent = Vec::new();
         for _ in 0..3 {
             let request = other.request(agent.identity.did);

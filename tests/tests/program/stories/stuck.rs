@@ -4,6 +4,8 @@
 use super::loops::{CAPS, initiator, order, provider};
 use super::stage::{Stage, text};
 use super::undeclared;
+use alloy::consensus::{Transaction as _, TxEnvelope};
+use alloy::eips::eip2718::Decodable2718 as _;
 use alloy::network::TransactionBuilder as _;
 use alloy::primitives::{Address, B256, Bytes};
 use alloy::providers::Provider as _;
@@ -13,6 +15,8 @@ use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
 use x811_client::pay::SignedTransfer;
+use x811_protocol::digest::Digest;
+use x811_protocol::evm::ChainId;
 use x811_tests::anvil::{Anvil, BASE_USDC, DEV_KEYS, usdc};
 use x811_tests::binary::{without_our_variables, x811};
 
@@ -280,4 +284,47 @@ async fn ae_064_a_kept_transfer_that_reverted_or_came_too_late_is_signed_anew() 
         let sent = provider.get_transaction_count(payer).await.unwrap() - count;
         assert_eq!(sent, 1);
     }
+}
+
+/// The kept transfer is in no block, and another account has sent its authorization.
+#[tokio::test]
+async fn sw_18_what_another_account_paid_is_declared_while_the_kept_transfer_waits() {
+    let (stage, bert) = Stage::peopled(&[]).await;
+    let interaction = stage.deliver(&bert);
+    let (_, signed) = undeclared::sign(&stage, &interaction).await;
+    keep(&stage, &interaction, &signed);
+    let raw: Bytes = signed.raw.parse().unwrap();
+    let transaction = TxEnvelope::decode_2718(&mut raw.as_ref()).unwrap();
+    overtake(&stage.anvil, transaction.input().clone()).await;
+    stage.anvil.next_block().await;
+
+    let answer = stage.pay(&interaction);
+
+    assert_eq!(answer["origin"], "found", "{answer}");
+    assert_ne!(text(&answer, "tx_hash"), signed.tx_hash.to_string());
+    let paid = stage.until_decided(&interaction).await;
+    assert_eq!(paid.code, Some(0), "{paid:?}");
+    assert_eq!(balance(&stage, &interaction).await, TOTAL_MICRO_USDC);
+}
+
+/// A kept file is this interaction's on this network, or it is refused: what is signed in its place
+/// would be a second payment.
+#[tokio::test]
+async fn ae_064_a_kept_transfer_of_another_network_or_nonce_is_never_signed_anew() {
+    let (stage, bert) = Stage::peopled(&[]).await;
+    let interaction = stage.deliver(&bert);
+    let (_, signed) = undeclared::sign(&stage, &interaction).await;
+    let payer = Address::from(*signed.payer.as_bytes());
+    let purse = stage.anvil.balance(BASE_USDC, payer).await;
+    let mut of_other_chain = signed.clone();
+    of_other_chain.chain_id = ChainId::new(1);
+    let mut of_other_nonce = signed;
+    of_other_nonce.authorization.as_mut().unwrap().nonce = Digest::ZERO;
+    for kept in [of_other_chain, of_other_nonce] {
+        keep(&stage, &interaction, &kept);
+        let rpc_url = stage.anvil.rpc_url();
+        let answer = stage.x811("ada", &["pay", &interaction, "--rpc", &rpc_url]);
+        assert!(answer.stdout.contains("damaged_transfer"), "{answer:?}");
+    }
+    assert_eq!(stage.anvil.balance(BASE_USDC, payer).await, purse);
 }

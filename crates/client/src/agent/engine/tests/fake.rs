@@ -570,10 +570,8 @@ impl World for Fake {
                 universe.transfers += 1;
                 universe.chain.insert(transfer.nonce, transfer.tx_hash);
             }
-            match known.is_none_or(|known| known == transfer.tx_hash) {
-                true => Arrival::Mined,
-                false => Arrival::Lost,
-            }
+            let tx_hash = known.unwrap_or(transfer.tx_hash);
+            Arrival::Mined { tx_hash }
         });
         sent.ok_or_else(killed)
     }

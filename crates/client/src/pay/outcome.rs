@@ -1,0 +1,62 @@
+//! The outcome of a signed transfer: own transactions, then those of others under its authorization.
+
+use x811_protocol::evm::TxHash;
+
+use super::{NonceUse, PayClient, PayError, Receipt, SignedTransfer};
+
+/// The outcome of a signed transfer so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The payee was paid: by the transfer, by one that it replaces, or by another account's
+    /// transaction under its authorization.
+    Paid {
+        /// The transaction.
+        tx_hash: TxHash,
+        /// Height of its block.
+        block_number: u64,
+    },
+    /// The transfer paid nothing and never will: it reverted, its time is over, or another transaction
+    /// took its account nonce.
+    Lost,
+    /// The transfer can still pay.
+    Open,
+}
+
+impl PayClient {
+    /// The outcome of a transfer so far.
+    ///
+    /// # Errors
+    /// [`PayError::SpentUnseen`] when something was done under its authorization and no log says what;
+    /// [`PayError`].
+    pub async fn outcome(&self, signed: &SignedTransfer) -> Result<Outcome, PayError> {
+        let mined = self.mined(signed).await?;
+        if let Some((tx_hash, Receipt::Succeeded { block_number })) = mined {
+            return Ok(Outcome::Paid {
+                tx_hash,
+                block_number,
+            });
+        }
+        let Some(authorization) = signed.authorization else {
+            return Ok(mined.map_or(Outcome::Open, |_| Outcome::Lost));
+        };
+        let used = self.nonce_use(signed.payer, authorization.nonce).await?;
+        if let NonceUse::Used {
+            tx_hash,
+            block_number,
+        } = used
+        {
+            return Ok(Outcome::Paid {
+                tx_hash,
+                block_number,
+            });
+        }
+        let is_lost = mined.is_some()
+            || self.block_time_s().await? >= authorization.valid_before_s
+            || self.is_nonce_spent(signed).await?;
+        Ok(if is_lost {
+            Outcome::Lost
+        } else {
+            Outcome::Open
+        })
+    }
+}
