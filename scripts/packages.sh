@@ -60,6 +60,7 @@ PYTHON
 "$work/venv/bin/python" tests/packages/forms.py
 "$work/venv/bin/python" tests/packages/payloads.py
 "$work/venv/bin/python" tests/packages/proxies.py "$work/venv/bin/python" tests/packages/reader.py
+"$work/venv/bin/python" tests/packages/clock.py "$work/venv/bin/python" tests/packages/clock_reader.py
 "$work/venv/bin/python" tests/packages/play.py "$work/venv/bin/x811" "$anvil" \
   "$work/venv/bin/python" "$checkout/tests/packages/agent.py"
 
@@ -76,11 +77,12 @@ tarball="$(cd "$work/npm" && npm pack --silent --pack-destination "$work")" || d
 printf '{"private":true,"type":"module"}\n' >"$work/app/package.json"
 (cd "$work/app" && npm install --silent --no-audit --no-fund --offline "$work/$tarball") ||
   die "the tarball could not be installed, see above"
-cp tests/packages/{agent,forms,payloads,reader}.mjs tests/packages/uses.ts "$work/app/"
+cp tests/packages/{agent,forms,payloads,reader,clock_reader}.mjs tests/packages/uses.ts "$work/app/"
 is_the_binary "$work/app/node_modules/x811/bin/x811" "$work/app/node_modules/.bin/x811"
 [ -f "$work/app/node_modules/x811/LICENSE" ] || die "the licence is not in the tarball"
 (cd "$work/app" && "$checkout/node_modules/.bin/tsc" --noEmit --strict --module nodenext --target es2022 uses.ts)
 (cd "$work/app" && node forms.mjs "$checkout/tests" && node payloads.mjs)
 "$work/venv/bin/python" tests/packages/proxies.py node "$work/app/reader.mjs"
+"$work/venv/bin/python" tests/packages/clock.py node "$work/app/clock_reader.mjs"
 "$work/venv/bin/python" tests/packages/play.py "$work/app/node_modules/.bin/x811" "$anvil" \
   node "$work/app/agent.mjs"

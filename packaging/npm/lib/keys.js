@@ -103,10 +103,11 @@ export class Keys {
     return { ...said, signature: this.sign(signedPart(canonical(said), this.profile)).toString("base64url") };
   }
 
-  /** The headers that make a request one of this agent (RFC 9421), good for one try. */
-  signedRead(method, authority, path, query) {
+  /** The headers that make a request one of this agent (RFC 9421), good for one try; signed at the time of a clock
+   * that is `offsetMs` ahead of this machine's. */
+  signedRead(method, authority, path, query, offsetMs = 0) {
     const covered = '("@method" "@authority" "@path" "@query")' +
-      `;created=${Math.floor(Date.now() / 1000)};nonce="${randomBytes(16).toString("base64url")}"` +
+      `;created=${Math.floor((Date.now() + offsetMs) / 1000)};nonce="${randomBytes(16).toString("base64url")}"` +
       `;keyid="${this.did}#${this.public}";alg="ed25519"`;
     const base = `"@method": ${method}\n"@authority": ${authority}\n"@path": ${path}\n` +
       `"@query": ?${query}\n"@signature-params": ${covered}`;

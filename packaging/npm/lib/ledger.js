@@ -6,6 +6,9 @@ import { senderTo } from "./outgoing.js";
 const answerMs = 30_000;
 /** A stream is dead after so long without a byte, in milliseconds: the first, and later ones. */
 const [firstSilenceMs, silenceMs] = [10_000, 75_000];
+/** The largest correction of the time of signed requests, in milliseconds. A ledger refuses messages that are further
+ * off, too. */
+const mostOffsetMs = 300_000;
 /** The largest answer that is read, in bytes: a page of the largest envelopes. */
 const mostBytes = 64 << 20;
 /** The longest event of a stream, in bytes: an envelope of 1 MiB, and what its escapes add. */
@@ -67,6 +70,8 @@ const uuidOf = (did) => did.slice(did.lastIndexOf(":") + 1);
 export class Ledger {
   #info;
   #send;
+  /** The ledger's time minus this machine's, as the last refusal named it. */
+  #offsetMs = 0;
 
   constructor(url, keys) {
     const parsed = new URL(url);
@@ -78,7 +83,7 @@ export class Ledger {
 
   async #open(method, path, { query = {}, body, signed = true, headers = {}, signal } = {}) {
     const text = new URLSearchParams(query).toString();
-    const own = signed ? this.keys.signedRead(method, this.authority, this.prefix + path, text) : {};
+    const own = signed ? this.keys.signedRead(method, this.authority, this.prefix + path, text, this.#offsetMs) : {};
     const all = { "content-type": "application/json", ...headers, ...own };
     try {
       return await this.#send(method, this.prefix + path + (text && `?${text}`), { headers: all, body, signal });
@@ -88,7 +93,23 @@ export class Ledger {
     }
   }
 
-  async #call(method, path, options = {}) {
+  /** What `ask` gives, signed once more by the ledger's clock where the ledger refuses its time. */
+  async #inTime(ask) {
+    const usedMs = this.#offsetMs;
+    try {
+      return await ask();
+    } catch (refused) {
+      const namedMs = refused instanceof Refused ? refused.details.offset_ms : undefined;
+      const isAboutTime = refused.status === 401 && refused.code === "X811-2002" && Number.isSafeInteger(namedMs);
+      if (!isAboutTime || Math.abs(usedMs + namedMs) > mostOffsetMs) throw refused;
+      this.#offsetMs = usedMs + namedMs;
+    }
+    return ask();
+  }
+
+  #call = (method, path, options) => this.#inTime(() => this.#callOnce(method, path, options));
+
+  async #callOnce(method, path, options = {}) {
     const limit = new Limit(answerMs + (options.waitMs ?? 0), options.over);
     let answer;
     try {
@@ -199,8 +220,11 @@ export class Ledger {
     try {
       const headers = { accept: "text/event-stream" };
       const query = { instance, ...(after && { after }) };
-      answer = await limit.wait(this.#open("GET", `${this.#mine()}/stream`, { query, headers, signal: limit.signal }));
-      if (answer.statusCode !== 200) this.#sorted(answer.statusCode, await limit.wait(this.#text(answer)));
+      answer = await this.#inTime(async () => {
+        const opened = await limit.wait(this.#open("GET", `${this.#mine()}/stream`, { query, headers, signal: limit.signal }));
+        if (opened.statusCode !== 200) this.#sorted(opened.statusCode, await limit.wait(this.#text(opened)));
+        return opened;
+      });
       const chunks = answer[Symbol.asyncIterator]();
       const decoder = new TextDecoder();
       yield { messages: [], next: null };

@@ -129,9 +129,10 @@ class Keys:
         signed = body if self.profile == "direct" else hashlib.sha256(body).digest()
         return envelope | {"signature": unpadded(self.sign(signed))}
 
-    def signed_read(self, method: str, authority: str, path: str, query: str) -> dict[str, str]:
-        """The headers that make a request one of this agent (RFC 9421), good for one try."""
-        covered = (f'("@method" "@authority" "@path" "@query");created={now_ms() // 1000}'
+    def signed_read(self, method: str, authority: str, path: str, query: str, offset_ms: int = 0) -> dict[str, str]:
+        """The headers that make a request one of this agent (RFC 9421), good for one try; signed at the time of a
+        clock that is `offset_ms` ahead of this machine's."""
+        covered = (f'("@method" "@authority" "@path" "@query");created={(now_ms() + offset_ms) // 1000}'
                    f';nonce="{unpadded(os.urandom(16))}";keyid="{self.did}#{self.public}";alg="ed25519"')
         base = (f'"@method": {method}\n"@authority": {authority}\n"@path": {path}\n'
                 f'"@query": ?{query}\n"@signature-params": {covered}')

@@ -12,6 +12,8 @@ from .outgoing import Route
 ANSWER_S = 30
 #: A stream is dead after so many seconds without a byte: the first, and later ones.
 SILENCE_S = (10, 75)
+#: The largest correction of the time of signed requests. A ledger refuses messages that are further off, too.
+MOST_OFFSET_MS = 300_000
 #: The largest answer that is read, in bytes: a page of the largest envelopes.
 MOST_BYTES = 64 << 20
 
@@ -44,19 +46,37 @@ class Ledger:
         self._route = Route(parts, os.environ)
         self._prefix = parts.path
         self._info = None
+        #: The ledger's time minus this machine's, as the last refusal named it.
+        self._offset_ms = 0
 
     def _open(self, method, path, query=None, body=None, signed=True, headers=None, timeout_s=ANSWER_S):
         query, path = urlencode(query or {}), self._prefix + path
         headers = {"Content-Type": "application/json"} | (headers or {})
         if signed:
-            headers |= self.keys.signed_read(method, self._route.authority, path, query)
+            headers |= self.keys.signed_read(method, self._route.authority, path, query, self._offset_ms)
         try:
             return self._route.send(method, f"{path}?{query}" if query else path, body, headers, timeout_s)
         except (OSError, http.client.HTTPException) as lost:
             raise Unreachable(f"{self.url} does not answer: {lost!r}") from None
 
+    def _in_time(self, ask):
+        """The result of `ask()`, signed once more by the ledger's clock where the ledger refuses its time."""
+        used_ms = self._offset_ms
+        try:
+            return ask()
+        except Refused as refused:
+            named_ms = refused.details.get("offset_ms")
+            is_about_time = refused.status == 401 and refused.code == "X811-2002" and isinstance(named_ms, int)
+            if not is_about_time or abs(used_ms + named_ms) > MOST_OFFSET_MS:
+                raise
+            self._offset_ms = used_ms + named_ms
+        return ask()
+
     def call(self, method, path, query=None, body=None, signed=True, timeout_s=ANSWER_S) -> bytes:
         """One request and its answer; raises Refused or Unreachable."""
+        return self._in_time(lambda: self._call(method, path, query, body, signed, timeout_s))
+
+    def _call(self, method, path, query, body, signed, timeout_s) -> bytes:
         answer, opened = self._open(method, path, query, body, signed, timeout_s=timeout_s)
         try:
             data = answer.read(MOST_BYTES + 1)
@@ -148,11 +168,8 @@ class Ledger:
         """Pages of one message as they come, at first an empty one; ends by raising."""
         query = {"instance": instance} | ({} if after is None else {"after": after})
         accept = {"Accept": "text/event-stream"}
-        answer, opened = self._open("GET", f"{self._mine()}/stream", query, headers=accept,
-                                    timeout_s=SILENCE_S[0])
+        answer, opened = self._in_time(lambda: self._open_stream(query, accept))
         try:
-            if answer.status != 200:
-                self._sorted(answer.status, answer.read(MOST_BYTES))
             yield {"messages": [], "next": None}
             place, name, data = None, "", ""
             for line in iter(lambda: answer.readline(MOST_BYTES), b""):
@@ -175,6 +192,19 @@ class Ledger:
             answer.close()
             opened.close()
         raise Unreachable("the stream ended")
+
+    def _open_stream(self, query, accept):
+        answer, opened = self._open("GET", f"{self._mine()}/stream", query, headers=accept, timeout_s=SILENCE_S[0])
+        if answer.status == 200:
+            return answer, opened
+        try:
+            self._sorted(answer.status, answer.read(MOST_BYTES))
+        except (OSError, http.client.HTTPException) as lost:
+            raise Unreachable(f"the answer of {self.url} broke off: {lost!r}") from None
+        finally:
+            answer.close()
+            opened.close()
+        raise Unreachable(f"{self.url} answers {answer.status}, which is no stream")
 
     def is_verified(self, envelope: dict, position: int) -> bool:
         """Signed by a key that its sender had at that position, as the ledger's records of keys say."""
