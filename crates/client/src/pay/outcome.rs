@@ -26,8 +26,7 @@ impl PayClient {
     /// The outcome of a transfer so far.
     ///
     /// # Errors
-    /// [`PayError::SpentUnseen`] when something was done under its authorization and no log says what;
-    /// [`PayError`].
+    /// [`PayError::Cancelled`] when its authorization was cancelled; [`PayError`].
     pub async fn outcome(&self, signed: &SignedTransfer) -> Result<Outcome, PayError> {
         let mined = self.mined(signed).await?;
         if let Some((tx_hash, Receipt::Succeeded { block_number })) = mined {
@@ -39,16 +38,20 @@ impl PayClient {
         let Some(authorization) = signed.authorization else {
             return Ok(mined.map_or(Outcome::Open, |_| Outcome::Lost));
         };
-        let used = self.nonce_use(signed.payer, authorization.nonce).await?;
-        if let NonceUse::Used {
-            tx_hash,
-            block_number,
-        } = used
-        {
-            return Ok(Outcome::Paid {
+        match self.nonce_use(signed.payer, authorization.nonce).await {
+            Ok(NonceUse::Used {
                 tx_hash,
                 block_number,
-            });
+            }) => {
+                return Ok(Outcome::Paid {
+                    tx_hash,
+                    block_number,
+                });
+            }
+            // A node's state is ahead of its logs for a moment after each block.
+            Err(PayError::SpentUnseen { .. }) => return Ok(Outcome::Open),
+            Err(error) => return Err(error),
+            Ok(NonceUse::Unused) => {}
         }
         let is_lost = mined.is_some()
             || self.block_time_s().await? >= authorization.valid_before_s
