@@ -28,7 +28,8 @@ class Refused(Exception):
     def __init__(self, status: int, body: dict):
         self.status, self.body = status, body
         self.code, self.message = body["code"], body.get("message", "")
-        self.details = body.get("details") or {}
+        details = body.get("details")
+        self.details = details if isinstance(details, dict) else {}
         super().__init__(f"{self.code} {self.message}")
 
 
@@ -60,13 +61,14 @@ class Ledger:
             raise Unreachable(f"{self.url} does not answer: {lost!r}") from None
 
     def _in_time(self, ask):
-        """The result of `ask()`, signed once more by the ledger's clock where the ledger refuses its time."""
+        """The result of `ask()`, a signed request; it is signed once more by the ledger's clock if the ledger refuses its
+        time. Nothing else is taken from a refusal (decision 0297)."""
         used_ms = self._offset_ms
         try:
             return ask()
         except Refused as refused:
             named_ms = refused.details.get("offset_ms")
-            is_about_time = refused.status == 401 and refused.code == "X811-2002" and isinstance(named_ms, int)
+            is_about_time = refused.status == 401 and refused.code == "X811-2002" and type(named_ms) is int
             if not is_about_time or abs(used_ms + named_ms) > MOST_OFFSET_MS:
                 raise
             self._offset_ms = used_ms + named_ms
@@ -74,7 +76,8 @@ class Ledger:
 
     def call(self, method, path, query=None, body=None, signed=True, timeout_s=ANSWER_S) -> bytes:
         """One request and its answer; raises Refused or Unreachable."""
-        return self._in_time(lambda: self._call(method, path, query, body, signed, timeout_s))
+        ask = lambda: self._call(method, path, query, body, signed, timeout_s)
+        return self._in_time(ask) if signed else ask()
 
     def _call(self, method, path, query, body, signed, timeout_s) -> bytes:
         answer, opened = self._open(method, path, query, body, signed, timeout_s=timeout_s)
