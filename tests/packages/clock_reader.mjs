@@ -7,7 +7,12 @@ const keys = new Keys("did:x811:019c8c61-8129-7511-9f31-aa5142e65448", Buffer.fr
 const ledger = new Ledger(url, keys);
 const reads = {
   read: () => ledger.interaction("019c8c61-8129-7511-9f31-aa5142e6544a"),
-  stream: () => ledger.stream(null, "one").next(),
+  stream: async () => {
+    const pages = ledger.stream(null, "one");
+    await pages.next();
+    // Else the process waits for the next byte.
+    await pages.return();
+  },
   unsigned: () => ledger.trust(keys.did),
 };
 
