@@ -314,7 +314,11 @@ impl Payer<'_> {
     fn moved_nothing(&self, signed: &SignedTransfer) -> Failure {
         let (tx_hash, payee) = (signed.tx_hash, signed.transfer.payee.to_checksum());
         let message = format!("{tx_hash} moved nothing to {payee} and never will");
-        let hint = format!("delete {}, then run this again", self.kept_at());
+        // An authorized one is signed anew by the next run.
+        let hint = match signed.authorization {
+            Some(_) => "run this again: another transfer is signed under the same nonce".to_owned(),
+            None => format!("delete {}, then run this again", self.kept_at()),
+        };
         Failure::refused(Code::PaymentFailed, message).hint(hint)
     }
 

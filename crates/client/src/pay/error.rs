@@ -116,9 +116,9 @@ pub enum PayError {
         eth(*limit_wei)
     )]
     FeesTooHigh {
-        /// What the gas could cost.
+        /// The greatest cost of the gas, in wei.
         cost_wei: u128,
-        /// What it may cost.
+        /// The limit of that cost, in wei.
         limit_wei: u128,
     },
 }

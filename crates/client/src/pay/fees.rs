@@ -23,8 +23,8 @@ struct Fees {
 
 impl PayClient {
     /// The same transfer with higher fees, if the network asks for more than the signed fees and the
-    /// payer can afford them; `None` otherwise. It has the same account nonce and the same authorization, so at most one of the two
-    /// pays. Nothing is sent.
+    /// payer can afford them; `None` otherwise. Both have the same account nonce and the same
+    /// authorization, so at most one of them pays. Nothing is sent.
     ///
     /// # Errors
     /// [`PayError::FeesTooHigh`] when its gas could cost more than 0.001 ETH; [`PayError`].

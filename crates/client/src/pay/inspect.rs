@@ -1,4 +1,4 @@
-//! What a transaction that was made elsewhere does, before a PAYMENT names it.
+//! Inspection of a transaction that was made elsewhere, before a PAYMENT names it.
 
 use alloy::primitives::{Address, B256, U256, address as known_address};
 use alloy::providers::Provider;
@@ -28,12 +28,12 @@ const ENTRY_POINTS: [Address; 3] = [
     known_address!("4337084D9E255Ff0702461CF8895CE9E3b5Ff108"),
 ];
 
-/// What an endpoint knows of a transaction.
+/// State of a transaction, as the endpoint reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Inspection {
     /// Neither a transaction nor a recent user operation has this hash.
     Unknown,
-    /// It is the hash of a user operation, which this transaction carried out.
+    /// The hash is that of a user operation, which this transaction carried out.
     UserOperation {
         /// The transaction.
         tx_hash: TxHash,
@@ -46,7 +46,7 @@ pub enum Inspection {
     Mined(Movements),
 }
 
-/// What a transaction moved.
+/// Tokens that a transaction moved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Movements {
     /// Transfers of the token, in order.
@@ -68,7 +68,7 @@ pub struct TokenTransfer {
     pub authorization_nonce: Option<Digest>,
 }
 
-/// What a PAYMENT would say of the transaction.
+/// Members of the PAYMENT that would name the transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Declaration {
     /// The account that has to be paid.
@@ -82,7 +82,7 @@ pub struct Declaration {
 }
 
 impl Inspection {
-    /// Why a ledger would not count the transaction, and what to do; `None` where it would, or where
+    /// The reason why a ledger would not count the transaction, and the remedy; `None` if it would, or if
     /// that is not known yet.
     pub fn obstacle(&self, declared: &Declaration) -> Option<String> {
         let movements = match self {
@@ -176,7 +176,7 @@ impl Movements {
 }
 
 impl Declaration {
-    /// Whether the transfer can be counted.
+    /// True if the transfer can be counted.
     fn counts(&self, transfer: &TokenTransfer) -> bool {
         let is_between = transfer.from == self.payer && transfer.to == self.payee;
         let is_proven = match transfer.authorization_nonce {
@@ -188,7 +188,7 @@ impl Declaration {
 }
 
 impl PayClient {
-    /// What the endpoint knows of a transaction.
+    /// State of a transaction, as the endpoint reports it.
     ///
     /// # Errors
     /// [`PayError::Unreachable`], [`PayError::Refused`].

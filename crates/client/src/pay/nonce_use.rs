@@ -1,4 +1,4 @@
-//! What became of an EIP-3009 nonce: the token's state, then the log that says how it was used.
+//! Use of an EIP-3009 nonce: the token's state, then the log of its use.
 
 use alloy::primitives::B256;
 use alloy::rpc::types::{Filter, Log};
@@ -10,22 +10,22 @@ use super::authorization::{AuthorizationCanceled, AuthorizationUsed};
 use super::log_search::Searched;
 use super::{PayClient, PayError, address};
 
-/// What became of a nonce.
+/// Use of an EIP-3009 nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NonceUse {
     /// The token has not seen the nonce.
     Unused,
     /// A transfer was made under it.
     Used {
-        /// In this transaction.
+        /// The transaction of the transfer.
         tx_hash: TxHash,
-        /// In this block.
+        /// Height of its block.
         block_number: u64,
     },
 }
 
 impl PayClient {
-    /// What became of a nonce of `payer`, from the token's state and then from its logs.
+    /// Use of a nonce of `payer`, from the token's state and then from its logs.
     ///
     /// # Errors
     /// [`PayError::Cancelled`], [`PayError::SpentUnseen`] when nothing can be paid under it and no

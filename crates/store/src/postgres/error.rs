@@ -105,7 +105,7 @@ pub enum PostgresError {
          A pooler that keeps one session for a client can be used as docs/scale.md says"
     )]
     Pooler {
-        /// As the pooler says.
+        /// The text of the pooler's refusal.
         refusal: String,
     },
     /// A setting of the ledger's session has not taken effect.
