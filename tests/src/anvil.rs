@@ -220,6 +220,18 @@ impl Anvil {
             .expect("anvil reorganises");
     }
 
+    /// Replaces the block of a transaction, the two before it and all behind it by empty ones.
+    pub async fn reorg_from(&self, transaction: TxHash) {
+        let receipt = self.provider.get_transaction_receipt(transaction).await;
+        let receipt = receipt.expect("anvil answers");
+        let block = receipt.and_then(|it| it.block_number);
+        let block = block.expect("the transaction is in a block");
+        let head = self.provider.get_block_number().await;
+        // A block may come meanwhile.
+        let depth = head.expect("anvil answers") - block + 3;
+        self.reorg(depth).await;
+    }
+
     /// Places the checked-in runtime code of `TestUsdc` at `token`.
     pub async fn deploy_usdc(&self, token: Address) {
         let runtime = include_str!("../../contracts/artifacts/TestUsdc.runtime.bin");

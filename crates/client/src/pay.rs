@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use alloy::consensus::transaction::SignerRecoverable;
 use alloy::consensus::{Transaction as _, TxEnvelope};
+use alloy::eips::BlockId;
 use alloy::eips::eip2718::{Decodable2718, Encodable2718};
 use alloy::network::{EthereumWallet, NetworkTransactionBuilder, TransactionBuilder};
 use alloy::primitives::{Address, B256, Bytes, U256};
@@ -55,6 +56,9 @@ sol! {
 /// Base, and its one USDC contract: whatever a ledger may say, nothing else is paid with there.
 const BASE_CHAIN_ID: ChainId = ChainId::new(8_453);
 const BASE_USDC: &str = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+
+/// Blocks after which every node behind an endpoint is taken to have a block.
+const SETTLED_BLOCKS: u64 = 5;
 
 /// How long one call to the endpoint may take.
 const CALL_LIMIT: Duration = Duration::from_secs(15);
@@ -117,6 +121,18 @@ pub enum Receipt {
         /// Height of the block.
         block_number: u64,
     },
+}
+
+impl Receipt {
+    /// Height of the block.
+    #[must_use]
+    pub fn block_number(self) -> u64 {
+        match self {
+            Receipt::Succeeded { block_number } | Receipt::Reverted { block_number } => {
+                block_number
+            }
+        }
+    }
 }
 
 impl PayClient {
@@ -195,14 +211,26 @@ impl PayClient {
             .get_transaction_by_hash(B256::from(*signed.tx_hash.as_bytes()));
         match known.await {
             Ok(Some(_)) => Ok(()),
-            // One of its own transactions may be the one that took the nonce.
-            Ok(None) if self.is_nonce_spent(signed).await? => match self.mined(signed).await? {
-                Some(_) => Ok(()),
-                None => Err(PayError::Replaced {
-                    tx_hash: signed.tx_hash,
-                }),
-            },
+            Ok(None) if self.is_nonce_spent(signed, BlockId::latest()).await? => {
+                self.check_replaced(signed).await
+            }
             Ok(None) | Err(_) => Err(self.failed(&error)),
+        }
+    }
+
+    /// Refuses a transfer whose account nonce is used if another transaction has used it. It may be one of
+    /// its own, in a block that not every node behind the endpoint has.
+    async fn check_replaced(&self, signed: &SignedTransfer) -> Result<(), PayError> {
+        let head = self.latest_block().await?.header.number;
+        let settled = BlockId::number(head.saturating_sub(SETTLED_BLOCKS));
+        let is_replaced = self.is_nonce_spent(signed, settled).await?
+            && self.mined(signed).await?.is_none()
+            && !matches!(self.outcome(signed).await?, Outcome::Paid { .. });
+        match is_replaced {
+            true => Err(PayError::Replaced {
+                tx_hash: signed.tx_hash,
+            }),
+            false => Ok(()),
         }
     }
 
@@ -337,12 +365,19 @@ impl PayClient {
         })
     }
 
-    /// True if a transaction with the transfer's account nonce is in a block.
-    async fn is_nonce_spent(&self, signed: &SignedTransfer) -> Result<bool, PayError> {
+    /// True if a transaction with the transfer's account nonce is in `block` or one before it.
+    async fn is_nonce_spent(
+        &self,
+        signed: &SignedTransfer,
+        block: BlockId,
+    ) -> Result<bool, PayError> {
         let raw = signed.checked_raw()?;
         let transaction =
             TxEnvelope::decode_2718(&mut raw.as_slice()).map_err(|_| PayError::Damaged)?;
-        let count = self.provider.get_transaction_count(address(signed.payer));
+        let count = self
+            .provider
+            .get_transaction_count(address(signed.payer))
+            .block_id(block);
         let count = count.await.map_err(|error| self.failed(&error))?;
         Ok(count > transaction.nonce())
     }

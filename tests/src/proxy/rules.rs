@@ -34,6 +34,23 @@ pub fn lists_at_most(most_blocks: u64) -> impl Fn(&Call<'_>) -> Act + Send + Syn
     }
 }
 
+/// A provider that sends these methods to a node whose newest block is `head`. Before it, that node knows
+/// no transaction and has zero in every variable.
+pub fn lags_at(head: u64, methods: &'static [&str]) -> impl Fn(&Call<'_>) -> Act + Send + Sync {
+    move |call| match call.method {
+        method if !methods.contains(&method) => Act::Pass,
+        "eth_call" if number(&call.params[1]) > head => Act::Error(-32_000, "header not found"),
+        "eth_call" if call.names("latest") && call.names(AUTHORIZATION_STATE) => {
+            Act::Replace(format!("0x{}", "0".repeat(64)).into())
+        }
+        "eth_getTransactionReceipt" | "eth_getTransactionByHash" => Act::null(),
+        _ => Act::Pass,
+    }
+}
+
+/// Selector of `authorizationState(address,bytes32)`.
+const AUTHORIZATION_STATE: &str = "0xe94a0102";
+
 /// A block number; 0 where there is none.
 fn number(block: &Value) -> u64 {
     let digits = block.as_str().unwrap_or("0x0").trim_start_matches("0x");

@@ -5,6 +5,7 @@
 //! nonce: asked first, it says whether the interaction has been paid, and its log says by which
 //! transaction, even where the file that kept the transfer is lost.
 
+use alloy::eips::BlockId;
 use alloy::primitives::{B256, Bytes, U256};
 use alloy::providers::Provider;
 use alloy::sol;
@@ -72,7 +73,8 @@ impl PayClient {
             token: self.token,
             why,
         };
-        let known = self.is_spent(EvmAddress::ZERO, Digest::ZERO).await?;
+        let unused = self.is_spent(EvmAddress::ZERO, Digest::ZERO, BlockId::latest());
+        let known = unused.await?;
         known.ok_or(no("it has no authorizationState"))?;
         let name = self.ask(&nameCall {}).await?.ok_or(no("it has no name"))?;
         let version = self.ask(&versionCall {}).await?;
@@ -118,31 +120,37 @@ impl PayClient {
 
     /// The later of the newest block's time and ours: a chain that stood still goes on at our time.
     async fn latest_time_s(&self, now: TimestampMs) -> Result<u64, PayError> {
-        Ok(self.block_time_s().await?.max(now.as_ms() / 1_000))
+        let block_time_s = self.latest_block().await?.header.timestamp;
+        Ok(block_time_s.max(now.as_ms() / 1_000))
     }
 
-    pub(super) async fn block_time_s(&self) -> Result<u64, PayError> {
-        Ok(self.latest_block().await?.header.timestamp)
-    }
-
-    /// Whether a nonce is used or cancelled; `None` when the token knows no nonces.
+    /// Whether a nonce is used or cancelled as of `block`; `None` when the token knows no nonces.
     pub(super) async fn is_spent(
         &self,
         payer: EvmAddress,
         nonce: Digest,
+        block: BlockId,
     ) -> Result<Option<bool>, PayError> {
         let call = authorizationStateCall {
             authorizer: address(payer),
             nonce: B256::from(*nonce.as_bytes()),
         };
-        self.ask(&call).await
+        self.ask_at(&call, block).await
     }
 
-    /// The token's answer to a read-only call; `None` when the token has no such function, or another
-    /// one of that name.
+    /// The token's answer to a read-only call in the newest block; `None` when the token has no such
+    /// function, or another one of that name.
     pub(super) async fn ask<C: SolCall>(&self, call: &C) -> Result<Option<C::Return>, PayError> {
+        self.ask_at(call, BlockId::latest()).await
+    }
+
+    async fn ask_at<C: SolCall>(
+        &self,
+        call: &C,
+        block: BlockId,
+    ) -> Result<Option<C::Return>, PayError> {
         let request = to_token(self.token, Bytes::from(call.abi_encode()));
-        match self.provider.call(request).await {
+        match self.provider.call(request).block(block).await {
             // A contract is there: a node that lags or does not read the call answers so.
             Ok(answer) if answer.is_empty() => Err(PayError::Refused {
                 endpoint: self.endpoint.clone(),

@@ -1,5 +1,6 @@
 //! Use of an EIP-3009 nonce: the token's state, then the log of its use.
 
+use alloy::eips::BlockId;
 use alloy::primitives::B256;
 use alloy::rpc::types::{Filter, Log};
 use alloy::sol_types::SolEvent;
@@ -31,7 +32,18 @@ impl PayClient {
     /// [`PayError::Cancelled`], [`PayError::SpentUnseen`] when nothing can be paid under it and no
     /// transfer is found; [`PayError`].
     pub async fn nonce_use(&self, payer: EvmAddress, nonce: Digest) -> Result<NonceUse, PayError> {
-        match self.is_spent(payer, nonce).await? {
+        self.nonce_use_at(payer, nonce, BlockId::latest()).await
+    }
+
+    /// The same, with the token's state as of `block`. A node that does not have that block yet answers
+    /// with an error, never with an older state.
+    pub(super) async fn nonce_use_at(
+        &self,
+        payer: EvmAddress,
+        nonce: Digest,
+        block: BlockId,
+    ) -> Result<NonceUse, PayError> {
+        match self.is_spent(payer, nonce, block).await? {
             None => Err(PayError::NoAuthorizations {
                 token: self.token,
                 why: "it has no authorizationState",

@@ -1,5 +1,6 @@
 //! The outcome of a signed transfer: own transactions, then those of others under its authorization.
 
+use alloy::eips::BlockId;
 use x811_protocol::evm::TxHash;
 
 use super::{NonceUse, PayClient, PayError, Receipt, SignedTransfer};
@@ -38,7 +39,11 @@ impl PayClient {
         let Some(authorization) = signed.authorization else {
             return Ok(mined.map_or(Outcome::Open, |_| Outcome::Lost));
         };
-        match self.nonce_use(signed.payer, authorization.nonce).await {
+        // Nodes behind one endpoint are at different blocks: all that proves a loss is asked of one block.
+        let head = self.latest_block().await?.header;
+        let as_of = BlockId::number(head.number);
+        let used = self.nonce_use_at(signed.payer, authorization.nonce, as_of);
+        match used.await {
             Ok(NonceUse::Used {
                 tx_hash,
                 block_number,
@@ -53,9 +58,10 @@ impl PayClient {
             Err(error) => return Err(error),
             Ok(NonceUse::Unused) => {}
         }
-        let is_lost = mined.is_some()
-            || self.block_time_s().await? >= authorization.valid_before_s
-            || self.is_nonce_spent(signed).await?;
+        let has_reverted = mined.is_some_and(|(_, receipt)| receipt.block_number() <= head.number);
+        let is_lost = has_reverted
+            || head.timestamp >= authorization.valid_before_s
+            || self.is_nonce_spent(signed, as_of).await?;
         Ok(if is_lost {
             Outcome::Lost
         } else {

@@ -161,6 +161,46 @@ async fn an_authorization_that_was_not_mined_in_time_never_pays() {
     assert_eq!(scene.paid_micro_usdc().await, 0);
 }
 
+/// Two nodes behind one endpoint: one has the block of the transfer, the other does not.
+#[tokio::test]
+async fn ae_064_a_transfer_that_one_of_two_nodes_has_not_seen_is_not_lost() {
+    let scene = scene().await;
+    let signed = scene.signed().await.unwrap();
+    let lags_at = scene.anvil.provider().get_block_number().await.unwrap();
+    scene.client.send(&signed).await.unwrap();
+    let Receipt::Succeeded { block_number } = scene.receipt(&signed).await else {
+        panic!("the transfer reverted");
+    };
+    let proxy = Proxy::start(&scene.anvil.rpc_url()).await;
+    proxy.rule(rules::lags_at(
+        lags_at,
+        &["eth_getTransactionReceipt", "eth_call"],
+    ));
+    let client = connect_through(proxy.url()).await;
+    let outcome = client.outcome(&signed).await;
+    assert!(
+        matches!(outcome, Err(PayError::Refused { .. })),
+        "{outcome:?}"
+    );
+    // The transaction itself is looked up at the lagging node, its account nonce at the other one.
+    proxy.rule(rules::lags_at(
+        lags_at,
+        &[
+            "eth_getTransactionReceipt",
+            "eth_call",
+            "eth_getTransactionByHash",
+        ],
+    ));
+    client.send(&signed).await.unwrap();
+
+    proxy.rule(|_| Act::Pass);
+    let paid = Outcome::Paid {
+        tx_hash: signed.tx_hash,
+        block_number,
+    };
+    assert_eq!(client.outcome(&signed).await, Ok(paid));
+}
+
 #[tokio::test]
 async fn a_cancelled_nonce_is_not_paid_under() {
     let scene = scene().await;

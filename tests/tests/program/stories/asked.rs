@@ -152,7 +152,8 @@ async fn sw_26_evidence_written_anew_with_every_hash_holds_until_the_network_is_
 #[tokio::test]
 async fn sw_24_a_payment_that_a_reorganisation_took_back_is_counted_as_reversed() {
     let (stage, _, interaction) = paid().await;
-    stage.anvil.reorg(10).await;
+    let payment = stage.payment(&interaction);
+    stage.anvil.reorg_from(payment).await;
     stage.until_recorded(&interaction, "\"reversed\"").await;
     let file = exported(&stage, "reversed.x811");
     let report = asked(&file, &stage.anvil.rpc_url()).unverified().json();
@@ -279,7 +280,8 @@ async fn a_receipt_is_held_against_the_network_too() {
     );
     assert_eq!(verified(NOBODY).code, Some(3));
 
-    stage.anvil.reorg(10).await;
+    let payment = stage.payment(&interaction);
+    stage.anvil.reorg_from(payment).await;
     let gone = verified(&rpc);
     assert_eq!(gone.code, Some(20), "{gone:?}");
     assert_eq!(verdict(&gone, "transfer"), "broken", "{gone:?}");

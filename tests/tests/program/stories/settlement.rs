@@ -111,8 +111,9 @@ async fn sw_23_a_reorg_while_the_ledger_is_down_is_noticed_at_its_start() {
     stage.anvil.mine(12).await;
     let _ = stage.pay(&interaction);
     stage.until_recorded(&interaction, "\"seen\"").await;
+    let payment = stage.payment(&interaction);
     stage.kill();
-    stage.anvil.reorg(8).await;
+    stage.anvil.reorg_from(payment).await;
     stage.start();
     stage.until_recorded(&interaction, "\"unseen\"").await;
     let endpoint = &stage.x811("", &["status"]).ok().json()["networks"][0]["endpoints"][0];

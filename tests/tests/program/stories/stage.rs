@@ -1,7 +1,7 @@
 //! What the stories play on: an Anvil with USDC where Base has it, a ledger, and two agents who act
 //! through the command line.
 
-use alloy::primitives::Address;
+use alloy::primitives::{Address, B256};
 use serde_json::Value;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -62,6 +62,14 @@ impl Stage {
         };
         stage.start();
         stage
+    }
+
+    /// The transaction that the last PAYMENT of the interaction names.
+    pub(crate) fn payment(&self, interaction: &str) -> B256 {
+        let history = self.x811("bert", &["history", interaction]).ok().json();
+        let records = history["records"].as_array().unwrap().iter();
+        let mut named = records.filter_map(|it| it["leaf"]["event"]["facts"]["tx_hash"].as_str());
+        named.next_back().unwrap().parse().unwrap()
     }
 
     pub(crate) fn data_dir(&self) -> PathBuf {
