@@ -3,6 +3,7 @@
 
 mod checkpoint;
 pub(crate) mod prefix;
+mod unsigned;
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,10 @@ use serde::Serialize;
 use x811_ledger::doctor::{DoctorError, Examined, Finding, examine};
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::snapshot::{self, SnapshotStore as _};
-use x811_store::{Access, Backend, FileSnapshots, OpenError, ReadRows, RowDifference};
+use x811_store::{
+    Access, Backend, FileCheckpointStore, FileFault, FileSnapshots, OpenError, ReadRows,
+    RowDifference,
+};
 
 use checkpoint::{FoundCheckpoint, Signed};
 use prefix::Prefix;
@@ -40,6 +44,8 @@ pub(crate) struct Args {
 
 /// Examines; [`Exit::Findings`] when anything is wrong and stays so.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
+    let checkpoint_dir = args.checkpoint_dir.clone();
+    let checkpoint_dir = checkpoint_dir.or_else(|| FileCheckpointStore::beside(&args.data_dir));
     let found_checkpoint = FoundCheckpoint::look(&args.data_dir, args.checkpoint_dir).await;
     let store = open_store(&args.data_dir).await?;
     let work = tempfile::tempdir().map_err(|error| {
@@ -52,7 +58,8 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let rows = FoundRows::copy(&args.data_dir, &found).await?;
     let rebuilt = ReadRows::open(&due).await.map_err(unopened)?;
     let snapshots = FileSnapshots::of(&args.data_dir);
-    let sizes = snapshots.sizes().map_err(unlisted)?;
+    let sizes = snapshots.sizes();
+    let sizes = sizes.map_err(|error| unlisted(&args.data_dir, error))?;
     let mut stops = sizes.clone();
     stops.extend(found_checkpoint.as_ref().and_then(FoundCheckpoint::size));
     let mut examined = examine(&store, &rebuilt, rows.rebuilt_to(), &stops)
@@ -67,6 +74,9 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let signed = found_checkpoint
         .filter(|_| is_read)
         .map(|found| found.compare(&examined, &mut checkpoint_findings));
+    if is_read && checkpoint_findings.is_empty() {
+        checkpoint_findings.extend(unsigned::finding(&store, checkpoint_dir.as_deref()).await);
+    }
     let snapshot_findings = snapshot_findings(&snapshots, &sizes, &examined);
     examined.findings.kept.extend(snapshot_findings);
     rebuilt.close().await;
@@ -178,10 +188,11 @@ async fn form(store: &Backend, data_dir: &Path) -> Vec<Finding> {
     problems.into_iter().map(finding).collect()
 }
 
-fn unlisted(error: std::io::Error) -> Failure {
+fn unlisted(data_dir: &Path, error: std::io::Error) -> Failure {
+    let fault = FileFault::new(&data_dir.join("snapshots"), error);
     Failure::local(
         "snapshots",
-        format!("the snapshots cannot be listed: {error}"),
+        format!("the snapshots cannot be listed: {fault}"),
     )
 }
 
@@ -327,6 +338,10 @@ fn what_to_do(part: &str) -> &'static str {
         "checkpoint" => {
             "until that is settled the ledger does not start, or it would sign a fork of what it \
              signed before"
+        }
+        "unsigned" => {
+            "see to the checkpoint's directory: it must exist, be mounted and writable, and have room. \
+             Until the ledger stores the next checkpoint, the loss of these records could go unnoticed"
         }
         "permissions" => "run `chmod -R go-rwx` on the data directory",
         "log" | "tree" => {

@@ -1,9 +1,13 @@
 //! `x811 ledger`: what an operator does to the ledger itself.
 
+mod adopt_checkpoint;
 mod reopen;
 mod rotate_key;
 
+use std::path::{Path, PathBuf};
+
 use clap::Subcommand;
+use x811_store::FileCheckpointStore;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -17,6 +21,9 @@ pub(crate) enum Verb {
     /// Begin a new ledger behind one that lost acknowledged records: with a name, keys and an origin
     /// of its own, and the last checkpoint of the old one in its first record
     Reopen(reopen::Args),
+    /// Go on with a log that is whole and whose last checkpoint is lost: the next start records that, and
+    /// audits show it
+    AdoptCheckpoint(adopt_checkpoint::Args),
 }
 
 impl Verb {
@@ -25,6 +32,14 @@ impl Verb {
         match self {
             Verb::RotateKey(args) => rotate_key::run(&args, out),
             Verb::Reopen(args) => reopen::run(args, out).await,
+            Verb::AdoptCheckpoint(args) => adopt_checkpoint::run(args, out).await,
         }
     }
+}
+
+/// Where the ledger in `data_dir` keeps its checkpoint.
+fn checkpoint_dir(named: Option<&Path>, data_dir: &Path) -> Result<PathBuf, Failure> {
+    let named = named.map(Path::to_owned);
+    let directory = named.or_else(|| FileCheckpointStore::beside(data_dir));
+    directory.ok_or_else(|| Failure::usage("the directory has no name to look beside"))
 }

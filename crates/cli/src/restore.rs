@@ -88,9 +88,16 @@ impl Report for Restored {
                 "Put the ledger's `keys` directory into {data_dir} before you start it."
             ));
         }
-        out.line(
-            "What was acknowledged after the backup is not in it. The ledger refuses to start",
-        );
-        out.line("when its checkpoint store knows of more records than it has.");
+        out.line("What was acknowledged after the backup is not in it, so the ledger starts only beside its last");
+        out.line("checkpoint, and only if that covers no more records. With DIR, where the ledger kept it:");
+        out.line(format_args!(
+            "  nothing is missing        x811 serve --data-dir {data_dir} --checkpoint-dir DIR"
+        ));
+        out.line(format_args!(
+            "  records are missing       x811 ledger reopen {data_dir} NEW --checkpoint-dir DIR"
+        ));
+        out.line(format_args!(
+            "  DIR is lost as well       x811 ledger reopen {data_dir} NEW --lost-checkpoint"
+        ));
     }
 }

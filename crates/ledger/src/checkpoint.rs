@@ -6,14 +6,16 @@
 //! the ledger does not start. So it never signs a fork of its own history.
 //!
 //! Nobody waits for a checkpoint: acknowledged is what is durable in the log. What was acknowledged
-//! within the last second before a crash is therefore not covered by the checkpoint.
+//! within the last second before a crash is therefore not covered by the checkpoint. Where none can be
+//! stored, [`Unstored`] says so at once, and after [`MAX_UNSTORED_MS`] no messages are taken.
 
 use crate::clock::Clock;
 use crate::keys_statement::{KeysStatement, SignedKeys};
 use crate::world::World;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
-use x811_eventlog::{BackendError, Checkpoint, CheckpointError, CoseReceipt};
+use x811_eventlog::{BackendError, Checkpoint, CheckpointError, CoseReceipt, Frontier, Hash};
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::signature::Signature;
@@ -21,6 +23,13 @@ use x811_protocol::signature::Signature;
 /// Time between two checkpoints, and before a failed one is tried again (ledger-contract.md
 /// section 1.5).
 const INTERVAL_MS: u64 = 1_000;
+
+/// Milliseconds for which records may wait for a stored checkpoint before the ledger is not ready
+/// (ledger-contract.md section 1.5).
+pub const MAX_UNSTORED_MS: u64 = 10_000;
+
+/// Milliseconds after which a store that does not answer needs attention.
+const SLOW_STORE_MS: u64 = 3_000;
 
 /// Where the last signed checkpoint lies: never in the data directory, nor restored with it.
 pub trait CheckpointStore: Send + Sync + 'static {
@@ -33,6 +42,19 @@ pub trait CheckpointStore: Send + Sync + 'static {
         previous: Option<String>,
         next: String,
     ) -> impl Future<Output = Result<(), CheckpointStoreError>> + Send;
+
+    /// True if that checkpoint is stored, in every place that the store has.
+    fn holds(&self, note: &str) -> impl Future<Output = bool> + Send {
+        async move {
+            let found = self.load().await;
+            found.is_ok_and(|found| found.as_deref() == Some(note))
+        }
+    }
+
+    /// The path of the checkpoint for messages, or what stands for it.
+    fn place(&self) -> String {
+        "the checkpoint's directory".to_owned()
+    }
 }
 
 /// Why a checkpoint was not read or stored.
@@ -133,6 +155,28 @@ impl CheckpointSigner {
     pub fn open(&self, note: &str) -> Result<Checkpoint, CheckpointError> {
         let public = self.key.public();
         Checkpoint::open(note, &self.origin, *public.as_bytes(), verifier(public))
+    }
+
+    /// The signed checkpoint of the log before its first record.
+    ///
+    /// # Errors
+    /// [`CheckpointError`] when the origin cannot be signed under.
+    pub fn empty(&self) -> Result<String, CheckpointError> {
+        self.over(0, Frontier::new().root())
+    }
+
+    /// A signed checkpoint of `size` records with that root.
+    ///
+    /// # Errors
+    /// As [`CheckpointSigner::empty`].
+    pub fn over(&self, size: u64, root: Hash) -> Result<String, CheckpointError> {
+        let checkpoint = Checkpoint {
+            origin: self.origin.clone(),
+            size,
+            root,
+        };
+        let sign = |message: &[u8]| *self.key.sign(message).as_bytes();
+        Ok(checkpoint.sign(*self.key.public().as_bytes(), sign)?)
     }
 
     /// A checkpoint that another process of this ledger signed with the same key and stored, seen on
@@ -242,6 +286,41 @@ pub struct Signed {
     pub monotonic_ms: u64,
 }
 
+/// Records that no stored checkpoint covers: one is being stored, or could not be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unstored {
+    /// Milliseconds since the first attempt to store one began, in steps of one second. A process
+    /// that was suspended counts one step, because no attempt was under way.
+    pub waited_ms: u64,
+    /// True once an attempt has failed.
+    pub has_failed: bool,
+}
+
+impl Unstored {
+    /// True if the operator has to act: an attempt failed, or the store does not answer.
+    #[must_use]
+    pub const fn needs_attention(&self) -> bool {
+        self.has_failed || self.waited_ms >= SLOW_STORE_MS
+    }
+
+    /// True if the ledger takes no messages until a checkpoint is stored.
+    #[must_use]
+    pub const fn is_overdue(&self) -> bool {
+        self.waited_ms >= MAX_UNSTORED_MS
+    }
+}
+
+/// One more interval has passed without a stored checkpoint.
+fn waited(unstored: &watch::Sender<Option<Unstored>>) {
+    unstored.send_if_modified(|unstored| match unstored {
+        Some(unstored) => {
+            unstored.waited_ms += INTERVAL_MS;
+            true
+        }
+        None => false,
+    });
+}
+
 /// Follows a running ledger and signs.
 pub struct Checkpoints<S, C> {
     store: Arc<S>,
@@ -250,6 +329,7 @@ pub struct Checkpoints<S, C> {
     /// What is stored.
     stored: Option<String>,
     signed: watch::Sender<Option<Signed>>,
+    unstored: watch::Sender<Option<Unstored>>,
 }
 
 impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
@@ -266,7 +346,13 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
             signer,
             stored,
             signed: watch::Sender::new(None),
+            unstored: watch::Sender::new(None),
         }
+    }
+
+    /// The records that wait for a stored checkpoint; `None` while the last one covers all.
+    pub fn unstored(&self) -> watch::Receiver<Option<Unstored>> {
+        self.unstored.subscribe()
     }
 
     /// The last one that was stored; `None` as long as none was since [`Checkpoints::new`].
@@ -285,12 +371,14 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
     ) -> Result<(), CheckpointStopped> {
         loop {
             let world = worlds.borrow_and_update().clone();
-            let is_stored = self.catch_up(&world).await?;
+            let is_stored = self.catch_up_watched(&world).await?;
             let mut more = worlds.clone();
             let next = async {
                 self.clock.sleep_ms(INTERVAL_MS).await;
                 // What could not be stored is tried again, whether there is more or not.
-                if is_stored && more.changed().await.is_err() {
+                if !is_stored {
+                    waited(&self.unstored);
+                } else if more.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
             };
@@ -306,6 +394,19 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
         Ok(())
     }
 
+    /// As [`Checkpoints::catch_up`], and counts how long it takes: a store may never answer.
+    async fn catch_up_watched(&mut self, world: &World) -> Result<bool, CheckpointStopped> {
+        let (clock, unstored) = (self.clock.clone(), self.unstored.clone());
+        let mut attempt = pin!(self.catch_up(world));
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut attempt => return done,
+                () = clock.sleep_ms(INTERVAL_MS) => waited(&unstored),
+            }
+        }
+    }
+
     /// Signs and stores unless that is what is stored; `false` when the place failed.
     ///
     /// # Errors
@@ -316,33 +417,90 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
         if self.stored.as_ref() == Some(&next) {
             return Ok(true);
         }
-        let swapped = self
-            .store
-            .compare_and_swap(self.stored.clone(), next.clone())
-            .await;
-        let error = match swapped {
-            Ok(()) => {
-                self.note(made);
-                return Ok(true);
-            }
-            Err(error @ (CheckpointStoreError::Conflict | CheckpointStoreError::Fenced)) => {
+        self.attempt_begins();
+        let size = made.checkpoint.size;
+        let is_stored = match self.swap(&next).await {
+            Ok(()) => true,
+            Err(CheckpointStoreError::Conflict) => self.after_conflict(&next, size).await?,
+            Err(error @ CheckpointStoreError::Fenced) => {
                 return Err(CheckpointStopped::Store(error));
             }
-            Err(error) => error,
-        };
-        tracing::error!(%error, size = world.head().size, "no checkpoint was stored");
-        // The swap may have been done all the same.
-        match self.store.load().await {
-            Ok(found) if found.as_ref() == Some(&next) => {
-                self.note(made);
-                Ok(true)
+            Err(error @ CheckpointStoreError::Backend(_)) => {
+                tracing::error!(%error, size, "no checkpoint was stored");
+                // The swap may have been done all the same.
+                self.store.holds(&next).await
             }
-            Ok(_) | Err(_) => Ok(false),
+        };
+        match is_stored {
+            true => self.note(made),
+            false => self.attempt_failed(),
         }
+        Ok(is_stored)
+    }
+
+    async fn swap(&self, next: &str) -> Result<(), CheckpointStoreError> {
+        let previous = self.stored.clone();
+        self.store.compare_and_swap(previous, next.to_owned()).await
+    }
+
+    /// Something else is stored than this ledger stored last. Where that is nothing, the file was
+    /// removed or its disk is not mounted: it is waited for. Where it is the last one after all, it was
+    /// put back. Anything else is by another process.
+    ///
+    /// # Errors
+    /// [`CheckpointStopped`].
+    async fn after_conflict(&self, next: &str, size: u64) -> Result<bool, CheckpointStopped> {
+        let conflict = || CheckpointStopped::Store(CheckpointStoreError::Conflict);
+        match self.store.load().await {
+            Ok(None) if self.stored.is_some() => {
+                let place = self.store.place();
+                tracing::error!(
+                    size,
+                    "no checkpoint was stored: the last one is not in {place} any more. Put it back, or \
+                     mount its disk; none is begun in its place"
+                );
+                Ok(false)
+            }
+            Ok(_) if self.store.holds(next).await => Ok(true),
+            Ok(found) if found == self.stored => match self.swap(next).await {
+                Ok(()) => Ok(true),
+                Err(CheckpointStoreError::Conflict) => Err(conflict()),
+                Err(error @ CheckpointStoreError::Fenced) => Err(CheckpointStopped::Store(error)),
+                Err(error @ CheckpointStoreError::Backend(_)) => {
+                    tracing::error!(%error, size, "no checkpoint was stored");
+                    Ok(false)
+                }
+            },
+            Ok(_) => Err(conflict()),
+            Err(error) => {
+                tracing::error!(%error, size, "no checkpoint was stored");
+                Ok(false)
+            }
+        }
+    }
+
+    /// Records wait from now on, unless they do already.
+    fn attempt_begins(&self) {
+        self.unstored.send_if_modified(|unstored| {
+            let is_first = unstored.is_none();
+            if is_first {
+                *unstored = Some(Unstored::default());
+            }
+            is_first
+        });
+    }
+
+    fn attempt_failed(&self) {
+        self.unstored.send_modify(|unstored| {
+            if let Some(unstored) = unstored {
+                unstored.has_failed = true;
+            }
+        });
     }
 
     /// Notes that `made` is what is stored.
     fn note(&mut self, made: Made) {
+        self.unstored.send_replace(None);
         self.stored = Some(made.note.clone());
         self.signed.send_replace(Some(Signed {
             checkpoint: made.checkpoint,

@@ -5,6 +5,12 @@
 //! section 1.2). One that went ahead is adopted when it has held its course; while one that went
 //! back catches up, recorded time stands still.
 
+mod course;
+mod reference;
+
+pub use course::{Course, SinceBoot};
+pub use reference::{FAR_OFF_MS, ReferenceClock};
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -20,6 +26,25 @@ pub trait Clock: Send + Sync + 'static {
 
     /// Waits for that long, as the monotonic clock counts.
     fn sleep_ms(&self, ms: u64) -> impl Future<Output = ()> + Send;
+
+    /// Takes in what a reference clock said that was asked at `asked_at_ms` on the monotonic clock. A clock
+    /// that follows none ignores it.
+    fn set_by(&self, _reference: TimestampMs, _asked_at_ms: u64) {}
+
+    /// How far [`Clock::wall`] is ahead of the machine's own wall clock because of a reference.
+    fn correction_ms(&self) -> i64 {
+        0
+    }
+
+    /// The time since the machine booted, where it says so.
+    fn since_boot(&self) -> Option<SinceBoot> {
+        None
+    }
+
+    /// Where the wall clock should stand by what was noted of it before this process began.
+    fn expected_wall(&self) -> Option<TimestampMs> {
+        None
+    }
 }
 
 /// The machine's own clocks.
@@ -65,6 +90,16 @@ impl Clock for SystemClock {
 
     async fn sleep_ms(&self, ms: u64) {
         tokio::time::sleep(Duration::from_millis(ms)).await;
+    }
+
+    /// Linux says so.
+    fn since_boot(&self) -> Option<SinceBoot> {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+        Some(SinceBoot {
+            boot: boot.trim().to_owned(),
+            ms: course::uptime_ms(&uptime)?,
+        })
     }
 }
 
@@ -132,6 +167,9 @@ const SETTLE_MS: u64 = 10_000;
 /// How steady the new course must be.
 const COURSE_MS: u64 = 1_000;
 
+/// The shortest time after which to try again while the clock is not believed.
+const RETRY_MS: u64 = 1_000;
+
 /// The clock that is recorded.
 #[derive(Debug)]
 pub struct LedgerClock<C> {
@@ -168,6 +206,15 @@ impl Anchor {
     }
 }
 
+/// When a clock that is not believed will be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settling {
+    /// The moment, by the wall clock while it is behind, else by the anchored one.
+    pub at: TimestampMs,
+    /// After how long to try again.
+    pub retry_after_ms: u64,
+}
+
 /// What a check of the wall clock found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockState {
@@ -185,13 +232,25 @@ pub enum ClockState {
 
 impl<C: Clock> LedgerClock<C> {
     /// A clock that starts at the wall clock, but not before `floor`: it is not settled while the
-    /// wall clock is far behind that.
+    /// wall clock is far behind that, or far ahead of where it should stand.
     pub fn start(clock: std::sync::Arc<C>, floor: TimestampMs) -> LedgerClock<C> {
-        let wall = clock.wall();
-        let anchor = Anchor {
-            wall: wall.max(floor),
-            monotonic_ms: clock.monotonic_ms(),
-            jump: (floor.since(wall) > JUMP_MS).then_some(Jump::Held),
+        let (wall, monotonic_ms) = (clock.wall(), clock.monotonic_ms());
+        let expected = clock.expected_wall().map(|expected| expected.max(floor));
+        let jumped_from = expected.filter(|expected| wall.since(*expected) > JUMP_MS);
+        let anchor = match jumped_from {
+            Some(expected) => Anchor {
+                wall: expected,
+                monotonic_ms,
+                jump: Some(Jump::Ahead {
+                    seen_monotonic_ms: monotonic_ms,
+                    ahead_ms: wall.since(expected),
+                }),
+            },
+            None => Anchor {
+                wall: wall.max(floor),
+                monotonic_ms,
+                jump: (floor.since(wall) > JUMP_MS).then_some(Jump::Held),
+            },
         };
         LedgerClock {
             clock,
@@ -218,6 +277,32 @@ impl<C: Clock> LedgerClock<C> {
     /// Whether the wall clock is believed, without changing anything.
     pub fn is_settled(&self) -> bool {
         self.lock().jump.is_none()
+    }
+
+    /// When the wall clock is believed again, if nobody sets it before; `None` while it is.
+    pub fn settling(&self) -> Option<Settling> {
+        let (wall, monotonic_ms) = self.read();
+        let anchor = *self.lock();
+        let now = anchor.at(monotonic_ms);
+        Some(match anchor.jump? {
+            Jump::Held => {
+                let in_ms = now.since(wall).saturating_sub(JUMP_MS);
+                Settling {
+                    at: wall.saturating_add_ms(in_ms),
+                    retry_after_ms: in_ms.clamp(RETRY_MS, SETTLE_MS),
+                }
+            }
+            Jump::Ahead {
+                seen_monotonic_ms, ..
+            } => {
+                let in_ms = (seen_monotonic_ms + SETTLE_MS).saturating_sub(monotonic_ms);
+                Settling {
+                    at: now.saturating_add_ms(in_ms),
+                    // It may be set right at any moment, and then nobody has to wait.
+                    retry_after_ms: RETRY_MS,
+                }
+            }
+        })
     }
 
     /// Compares the wall clock with the anchored one.
@@ -365,6 +450,27 @@ mod tests {
         }
         clock.advance_ms(10_000);
         assert_eq!(ledger.check(), ClockState::Settled);
+    }
+
+    #[test]
+    fn lc_1_2_a_clock_that_is_not_believed_says_until_when() {
+        let (clock, ledger) = clocks(100_000);
+        assert_eq!(ledger.settling(), None);
+        clock.jump_wall_to(TimestampMs::new(40_000));
+        ledger.check();
+        // From 5 s before the recorded time on it is believed.
+        let settling = |at_ms, retry_after_ms| {
+            let at = TimestampMs::new(at_ms);
+            Some(Settling { at, retry_after_ms })
+        };
+        assert_eq!(ledger.settling(), settling(95_000, 10_000));
+        clock.advance_ms(52_000);
+        assert_eq!(ledger.settling(), settling(95_000, 3_000));
+        let (clock, ledger) = clocks(100_000);
+        clock.jump_wall_to(TimestampMs::new(700_000));
+        ledger.check();
+        clock.advance_ms(4_000);
+        assert_eq!(ledger.settling(), settling(110_000, 1_000));
     }
 
     #[test]

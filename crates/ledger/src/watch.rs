@@ -557,7 +557,10 @@ mod tests {
                 silent: None,
             }));
             draft.append(&Stream::Network("other".to_owned()), event, None, now)?;
-            let event = Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms: 1 }));
+            let event = Event::Ledger(LedgerEvent::Resumed(LedgerResumed {
+                gap_ms: 1,
+                checkpoint_adopted: false,
+            }));
             draft.append(&Stream::Ledger, event, None, now).map(|_| ())
         };
         assert!(!isolated(&mut draft, id.into(), faulty));
@@ -584,7 +587,10 @@ mod tests {
                         silent: None,
                     }))
                 } else {
-                    Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms: 1 }))
+                    Event::Ledger(LedgerEvent::Resumed(LedgerResumed {
+                        gap_ms: 1,
+                        checkpoint_adopted: false,
+                    }))
                 };
                 let stream = if is_legal { &network } else { &Stream::Ledger };
                 draft.append(stream, event, None, now).map(|_| ())

@@ -6,8 +6,8 @@ mod round;
 use crate::envelope::MessageType;
 use crate::event::{
     AgentEvent, AgreementWindow, BodiesErased, Confirmed, ContractWindow, Effect, EnvelopeAccepted,
-    Event, Evidence, FindingStatus, Lapsed, LapsedWindow, LedgerEvent, Looked, NetworkEvent,
-    NoticeIssued, Refuted, SessionWindow, SettlementEvent, Window,
+    Event, Evidence, FindingStatus, Lapsed, LapsedWindow, LedgerEvent, LedgerResumed, Looked,
+    NetworkEvent, NoticeIssued, Refuted, SessionWindow, SettlementEvent, Window,
 };
 use crate::facts::{
     Facts, Location, NegotiationFacts, OfferFacts, PaymentFacts, RequestFacts, ResultFacts,
@@ -156,14 +156,20 @@ fn of_the_ledger(event: &LedgerEvent) -> String {
         LedgerEvent::KeyRotated(rotated) => {
             format!("the ledger's {} key was replaced", rotated.role)
         }
-        LedgerEvent::Resumed(resumed) => {
-            format!("the ledger is back after {} ms", resumed.gap_ms)
-        }
+        LedgerEvent::Resumed(resumed) => resumption(*resumed),
         LedgerEvent::BodiesErased(erased) => erasure(erased),
         LedgerEvent::ExclusionLifted(lifted) => format!(
             "the exclusion of record {} is lifted, by order of {}",
             lifted.excluded, lifted.operator
         ),
+    }
+}
+
+fn resumption(resumed: LedgerResumed) -> String {
+    let back = format!("the ledger is back after {} ms", resumed.gap_ms);
+    match resumed.checkpoint_adopted {
+        true => format!("{back}, without its last checkpoint"),
+        false => back,
     }
 }
 

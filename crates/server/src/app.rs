@@ -19,7 +19,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::watch;
-use x811_ledger::checkpoint::Signed;
+use x811_ledger::checkpoint::{Signed, Unstored};
 use x811_ledger::clock::Clock;
 use x811_ledger::keys_statement::SignedKeys;
 use x811_ledger::sequencer::Ledger;
@@ -73,6 +73,8 @@ pub(crate) struct App<C> {
     pub(crate) feeds: Feeds,
     /// The last checkpoint that this process has stored.
     pub(crate) signed: watch::Receiver<Option<Signed>>,
+    /// Records that wait for a stored checkpoint.
+    pub(crate) unstored: watch::Receiver<Option<Unstored>>,
     /// How far the log has been read again since the start.
     pub(crate) log_check: watch::Receiver<LogCheck>,
     /// How the network is watched.
@@ -135,6 +137,17 @@ impl<C: Clock> App<C> {
         let now_ms = self.clock.monotonic_ms();
         let age_ms = now_ms.saturating_sub(signed.monotonic_ms);
         Some((signed.checkpoint.size, age_ms))
+    }
+
+    /// Records that wait for a stored checkpoint, and need attention by now.
+    pub(crate) fn unstored(&self) -> Option<Unstored> {
+        self.unstored.borrow().filter(Unstored::needs_attention)
+    }
+
+    /// True while no checkpoint could be stored for so long that no messages are taken.
+    pub(crate) fn is_checkpoint_overdue(&self) -> bool {
+        self.unstored()
+            .is_some_and(|unstored| unstored.is_overdue())
     }
 
     /// The last checkpoint; 503 before this process stored one.

@@ -24,7 +24,7 @@ use x811_protocol::event::{Continues, LedgerKeyRotated, LedgerKeys, LedgerOpened
 use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
-use x811_store::Access;
+use x811_store::{Access, next_step};
 use zeroize::Zeroizing;
 
 const FOLDER: &str = "keys";
@@ -69,6 +69,12 @@ struct Names {
 }
 
 impl Identity {
+    /// True if `data_dir` has an identity; whether it can be used is not said.
+    #[must_use]
+    pub fn exists(data_dir: &Path) -> bool {
+        data_dir.join(FOLDER).exists()
+    }
+
     /// Reads the identity in `data_dir`. `None` when there is none yet.
     ///
     /// # Errors
@@ -109,30 +115,27 @@ impl Identity {
         let mut secrets = [Some(present), replaced].into_iter().flatten();
         secrets.find(|secret| secret.public() == key)
     }
+}
 
-    /// Makes an identity in `data_dir`, which must exist and have none.
+/// An identity that is in force once it is kept: before that, the next start makes another one.
+#[derive(Debug)]
+pub struct NewIdentity {
+    identity: Identity,
+    data_dir: PathBuf,
+}
+
+impl NewIdentity {
+    /// Makes an identity for `data_dir`, which must exist and have none. With `continues` its log goes on
+    /// from another one, which lost its tail (stores.md section 2).
     ///
     /// # Errors
     /// See [`KeyError`].
-    pub fn create(
-        data_dir: &Path,
-        now: TimestampMs,
-        entropy: &impl Entropy,
-    ) -> Result<Identity, KeyError> {
-        Identity::create_after(data_dir, now, entropy, None)
-    }
-
-    /// The same for a log that goes on from another one, which lost its tail (stores.md section 2):
-    /// with keys, a name and an origin of its own.
-    ///
-    /// # Errors
-    /// See [`KeyError`].
-    pub fn create_after(
+    pub fn make(
         data_dir: &Path,
         now: TimestampMs,
         entropy: &impl Entropy,
         continues: Option<Continues>,
-    ) -> Result<Identity, KeyError> {
+    ) -> Result<NewIdentity, KeyError> {
         let unfinished = data_dir.join(UNFINISHED);
         clear(&unfinished)?;
         create_folder(&unfinished)?;
@@ -152,12 +155,31 @@ impl Identity {
         })?;
         write_private(&unfinished.join(IDENTITY), &json)?;
         sync(&unfinished)?;
-        let folder = data_dir.join(FOLDER);
-        fs::rename(&unfinished, &folder).map_err(|source| unusable(&folder, source))?;
-        sync(data_dir)?;
-        Identity::assemble(&folder, names)
+        let identity = Identity::assemble(&unfinished, names)?;
+        let data_dir = data_dir.to_owned();
+        Ok(NewIdentity { identity, data_dir })
     }
 
+    /// Whose it will be.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Puts it in force.
+    ///
+    /// # Errors
+    /// See [`KeyError`].
+    pub fn keep(self) -> Result<Identity, KeyError> {
+        let folder = self.data_dir.join(FOLDER);
+        let renamed = fs::rename(self.data_dir.join(UNFINISHED), &folder);
+        renamed.map_err(|source| unusable(&folder, source))?;
+        sync(&self.data_dir)?;
+        Ok(self.identity)
+    }
+}
+
+impl Identity {
     fn assemble(folder: &Path, names: Names) -> Result<Identity, KeyError> {
         let mut replaced = Vec::new();
         let mut key_of = |role| {
@@ -364,7 +386,7 @@ pub enum KeyError {
         wanted: &'static str,
     },
     /// A file is missing or cannot be read or written.
-    #[error("{} could not be used ({source}): check that it exists and is yours", path.display())]
+    #[error("{} could not be used ({source}): {}", path.display(), next_step(path, source))]
     File {
         /// Folder or file.
         path: PathBuf,
@@ -417,7 +439,9 @@ mod tests {
 
     fn create(data_dir: &Path) -> Identity {
         let now = TimestampMs::new(1_767_225_600_000);
-        Identity::create(data_dir, now, &Counting(AtomicU8::new(0))).unwrap()
+        let made = NewIdentity::make(data_dir, now, &Counting(AtomicU8::new(0)), None).unwrap();
+        assert!(Identity::load(data_dir).unwrap().is_none());
+        made.keep().unwrap()
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! | `streamed`, `stored` | answers that may be long, and what is in them as it is stored |
 //! | `openapi` | the interface, described for programs |
 //! | [`limits`] | how much one address and one DID may ask |
-//! | `role`, `passing`, `present_routes` | several processes of one ledger: who writes, who stands by, what is passed on |
+//! | `role`, `passing`, `peers`, `present_routes` | several processes of one ledger: who writes, who stands by, what is passed on, whether another one is ahead |
 //! | `metrics` | figures for operators, on an address of their own |
 //! | `signed_read`, `loopback` | who reads, with a signature or without one |
 
@@ -37,6 +37,7 @@ mod metrics;
 mod openapi;
 mod others;
 mod passing;
+mod peers;
 mod presence;
 mod present_routes;
 mod request_log;
@@ -54,4 +55,5 @@ pub use config::{
 };
 pub use limits::RateLimits;
 pub use passing::{NoPeer, Peer};
+pub use peers::LeftBehind;
 pub use start::{CheckpointFault, ReloadError, RunError, Running, StartError, start, start_with};

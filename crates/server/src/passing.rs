@@ -6,6 +6,7 @@
 //! a MAC, and so does the answer. What was passed on once is not passed on again.
 
 pub(crate) mod between;
+mod hop;
 mod seal;
 
 use crate::app::App;
@@ -16,8 +17,9 @@ use axum::extract::{FromRequest as _, Request};
 use axum::http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use hop::Hop;
 pub(crate) use seal::{ANSWERED, PASSED_ON};
-use seal::{Asked, Seal};
+use seal::{Asked, Seal, Unopened};
 use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -32,7 +34,8 @@ use x811_protocol::signed_read::{ACCEPT_SIGNATURE, SIGNATURE, SIGNATURE_INPUT};
 /// How long another process may take to be reached.
 const REACH: Duration = Duration::from_millis(1_000);
 
-/// How long it may take to answer: longer than a commit may.
+/// How long it may take to answer: longer than a commit may. One that has lost its lease, or is not
+/// there any more, is not waited for that long.
 const PATIENCE: Duration = Duration::from_millis(20_000);
 
 /// The longest answer that is passed back, in bytes.
@@ -211,20 +214,18 @@ async fn exchange<C: Clock>(
                 sent = sent.header(name, value);
             }
         }
-        let sent = sent.header(PASSED_ON, sealed).body(body.clone()).send();
-        match sent.await {
-            // Nothing of it has left.
-            Err(error) if error.is_connect() => {
-                tracing::debug!(peer = %peers[place], %error, "a process is not reached");
-            }
-            Err(error) => {
-                tracing::warn!(peer = %peers[place], %error, "what was passed on got no answer");
-                return Err(lost());
-            }
-            Ok(answer) if answer.headers().contains_key(&NOT_HERE) => {}
-            Ok(answer) => {
+        let sent = sent.header(PASSED_ON, sealed).body(body.clone());
+        match hop::answered(app, http, &peers[place], (sent, &nonce)).await? {
+            Hop::Answered(response) => {
                 app.passing.last.store(place, Ordering::Relaxed);
-                return given_back(app, answer, &nonce).await;
+                return Ok(response);
+            }
+            Hop::NotHere => {}
+            Hop::Moved => {
+                let peer = &peers[place];
+                tracing::warn!(%peer, "what was passed on is waited for no longer: the process that was asked is gone, or writes no more");
+                app.passing.last.store(place + 1, Ordering::Relaxed);
+                return Err(lost());
             }
         }
     }
@@ -300,17 +301,52 @@ where
     let opened = open(app, request).await;
     let (passed, nonce, mut request) = match opened {
         Ok(opened) => opened,
-        Err(error) => return error.into_response(),
+        Err(Untaken { error, nonce: None }) => return error.into_response(),
+        Err(Untaken {
+            error,
+            nonce: Some(nonce),
+        }) => return sealed(app, error.into_response(), &nonce).await,
     };
     let client = passed.client;
     request.extensions_mut().insert(passed);
     sealed(app, answer(client, request).await, &nonce).await
 }
 
+/// A request that was passed on and is not taken.
+struct Untaken {
+    error: ApiError,
+    /// Of the request, where a process of this ledger passed it on: the answer is sealed then.
+    nonce: Option<Box<str>>,
+}
+
+impl From<ApiError> for Untaken {
+    fn from(error: ApiError) -> Untaken {
+        Untaken { error, nonce: None }
+    }
+}
+
+impl From<Unopened> for Untaken {
+    fn from(unopened: Unopened) -> Untaken {
+        match unopened {
+            Unopened::Foreign => ApiError::not_a_process().into(),
+            Unopened::Clocks { nonce, apart_ms } => {
+                tracing::warn!(
+                    apart_ms,
+                    "a request of another process of this ledger is refused: the clocks differ"
+                );
+                Untaken {
+                    error: clocks_differ(apart_ms),
+                    nonce: Some(nonce.into()),
+                }
+            }
+        }
+    }
+}
+
 async fn open<C: Clock>(
     app: &App<C>,
     request: Request,
-) -> Result<(PassedOn, String, Request), ApiError> {
+) -> Result<(PassedOn, String, Request), Untaken> {
     let (mut parts, body) = request.into_parts();
     let seal = parts.headers.remove(PASSED_ON);
     let seal = seal.as_ref().and_then(|seal| seal.to_str().ok());
@@ -325,15 +361,15 @@ async fn open<C: Clock>(
         target,
         app.clock.wall(),
     );
-    let opened = opened.ok_or_else(ApiError::not_a_process)?;
+    let opened = opened?;
     // Only now: what a stranger sends is not read.
     let most = usize::try_from(app.parameters.limits.envelope_bytes).unwrap_or(usize::MAX);
     let patience = Duration::from_millis(app.body_read_ms);
     let body = axum::body::to_bytes(body, most.saturating_mul(2));
     let body: Bytes = match tokio::time::timeout(patience, body).await {
         Ok(Ok(body)) if opened.is_of(&body) => body,
-        Ok(Ok(_) | Err(_)) => return Err(ApiError::not_a_process()),
-        Err(_) => return Err(ApiError::too_slow()),
+        Ok(Ok(_) | Err(_)) => return Err(ApiError::not_a_process().into()),
+        Err(_) => return Err(ApiError::too_slow().into()),
     };
     for name in [CONNECTION, TRANSFER_ENCODING] {
         parts.headers.remove(name);
@@ -385,9 +421,23 @@ fn lost() -> ApiError {
     )
 }
 
+fn clocks_differ(apart_ms: u64) -> ApiError {
+    ApiError::not_yet(format!(
+        "the message was passed on between two processes of this ledger whose clocks differ by {} s, and \
+         nothing was done with it: the operator sets the clocks; send the same again later",
+        apart_ms.div_ceil(1_000)
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stores_5_clocks_that_differ_are_named() {
+        let response = clocks_differ(3_600_001).into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    }
 
     #[test]
     fn stores_5_what_changes_something_goes_to_the_holder() {

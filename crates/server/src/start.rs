@@ -6,8 +6,10 @@
 mod advice;
 pub(crate) mod blindness;
 mod checkpoint;
+mod course;
 mod files;
 mod follow;
+mod interrupted;
 mod kept_blocks;
 mod lead;
 mod listeners;
@@ -23,7 +25,9 @@ use crate::cards::Cards;
 use crate::config::{ConfigErrors, NetworkConfig, ServerConfig};
 use crate::contract_wallets::AskedContracts;
 use crate::entropy::{NoEntropy, SystemEntropy};
-use crate::keys::{Identity, KeyError, Replaced, finish_rotations};
+use crate::keys::{Identity, KeyError, NewIdentity, Replaced, finish_rotations};
+use crate::others;
+use crate::peers::{LeftBehind, OwnLog, Peers, compare};
 use crate::signed_read::{Privileges, SignedReads};
 use checkpoint::{Signers, Stored};
 use lookout::{Eyes, Lookout};
@@ -35,7 +39,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use x811_eventlog::{Checkpoint, EventLog as _, ReadError};
 use x811_ledger::checkpoint::Checkpoints;
-use x811_ledger::clock::{Clock, SystemClock};
+use x811_ledger::clock::{Clock, ReferenceClock, SystemClock};
 use x811_ledger::entropy::Entropy;
 use x811_ledger::port::LedgerStore as _;
 use x811_ledger::sequencer::{self, Opening};
@@ -44,7 +48,7 @@ use x811_ledger::world::World;
 use x811_protocol::event::{LedgerKeyRotated, LedgerOpened};
 use x811_protocol::parameters::FinalBy;
 use x811_protocol::time::TimestampMs;
-use x811_store::{Backend, CheckpointPlaces, FileSnapshots};
+use x811_store::{Backend, CheckpointPlaces, FileCheckpointStore, FileSnapshots};
 use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
 use x811_watcher::{ChainSource as _, HeadTag, SourceError};
@@ -122,8 +126,9 @@ pub async fn start_with<C: Clock, E: Entropy>(
     config.validate()?;
     advice::give(&config);
     files::allow(config.connections.max_connections)?;
+    let clock = ReferenceClock::over(clock, course::noted(&config.data_dir));
     // Each step lies on the heap: together they are more than a thread's stack should bear.
-    Box::pin(lead::begin(config, clock, entropy)).await
+    Box::pin(lead::begin(config, Arc::new(clock), entropy)).await
 }
 
 /// A ledger that has been opened: what runs it, and the handle to talk to it.
@@ -148,13 +153,15 @@ impl Ground {
         config: &ServerConfig,
         clock: &C,
         entropy: &E,
-        store: Arc<Backend>,
+        (store, checkpoint): (Arc<Backend>, FileCheckpointStore),
         asked: bool,
     ) -> Result<Ground, StartError> {
         let sources = sources_of(&config.network)?;
         let contracts = Arc::new(AskedContracts::new(&[&config.network])?);
-        let stored = Stored::load(config, &store).await?;
-        let identity = identity(config, &store, &stored, clock, entropy).await?;
+        let mut stored = Stored::load(checkpoint, &store).await?;
+        // The database says what time it is, before anything is recorded.
+        others::set_clock(&store, clock).await;
+        let identity = identity(config, &store, &mut stored, clock, entropy).await?;
         stored.keep_to_timeline(identity.opened.log_id).await?;
         let is_new = store.log().head().await?.size == 0;
         if is_new {
@@ -185,8 +192,42 @@ impl Ground {
         signers: &Signers,
     ) -> Result<Opening, StartError> {
         let size = self.store.log().head().await?.size;
-        let checkpoint = self.stored.checked(signers, size)?;
-        Ok(opening(config, &self.identity, checkpoint))
+        let checkpoint = self.stored.of_writer(config, signers)?;
+        let checkpoint = match checkpoint {
+            // Refused for what this host itself has signed.
+            Some(signed) if signed.size > size => Some(signed),
+            own => self.checked_by_peers(config, size, own).await?,
+        };
+        Ok(Opening {
+            checkpoint_adopted: self.stored.is_adopted(),
+            ..opening(config, &self.identity, checkpoint)
+        })
+    }
+
+    /// The newest checkpoint that the log must extend, of this host's `own` and those of its peers;
+    /// refuses a log that a peer is ahead of. Where the log lies in a data directory there are no peers.
+    async fn checked_by_peers(
+        &self,
+        config: &ServerConfig,
+        size: u64,
+        own: Option<Checkpoint>,
+    ) -> Result<Option<Checkpoint>, StartError> {
+        if self.store.lease().is_none() {
+            return Ok(own);
+        }
+        let peers = Peers::of(config, &self.identity).ask().await;
+        // After the answers: a process that slept meanwhile sees who has the lease by now.
+        let published = self.store.look().await;
+        let Some(published) = published.map_err(x811_store::OpenError::from)? else {
+            return Ok(own);
+        };
+        let root = |theirs: &Checkpoint| {
+            let own = own.as_ref().filter(|own| own.size == theirs.size);
+            own.map(|own| own.root)
+        };
+        compare(&OwnLog::of(size, &published), &peers, root)?;
+        let theirs = peers.into_iter().filter_map(|peer| peer.checkpoint);
+        Ok(theirs.chain(own).max_by_key(|signed| signed.size))
     }
 }
 
@@ -199,6 +240,7 @@ fn opening(config: &ServerConfig, identity: &Identity, checkpoint: Option<Checkp
         envelope_key: identity.envelope_key.clone(),
         snapshots: Some(snapshots(config)),
         checkpoint,
+        checkpoint_adopted: false,
         with_endpoints: with_endpoints(config),
     }
 }
@@ -281,7 +323,7 @@ fn snapshots(config: &ServerConfig) -> Snapshots {
 async fn identity<C: Clock, E: Entropy>(
     config: &ServerConfig,
     store: &Backend,
-    stored: &Stored,
+    stored: &mut Stored,
     clock: &C,
     entropy: &E,
 ) -> Result<Identity, StartError> {
@@ -294,8 +336,9 @@ async fn identity<C: Clock, E: Entropy>(
             data_dir: config.data_dir.clone(),
         }));
     }
-    stored.none_for(config)?;
-    Ok(Identity::create(&config.data_dir, clock.wall(), entropy)?)
+    let made = NewIdentity::make(&config.data_dir, clock.wall(), entropy, None)?;
+    stored.begin(config, made.identity()).await?;
+    Ok(made.keep()?)
 }
 
 /// How the chain is asked.
@@ -408,6 +451,9 @@ pub enum StartError {
     /// The last signed checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointFault),
+    /// Another process of the ledger is ahead.
+    #[error(transparent)]
+    LeftBehind(#[from] LeftBehind),
     /// The RPC address.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),

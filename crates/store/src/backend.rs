@@ -23,7 +23,7 @@ use crate::postgres::{
     Wait,
 };
 use crate::purpose::{COPIED, MOVED, Purpose};
-use crate::sqlite::{DataDir, OpenError, SqliteStore, StoreError};
+use crate::sqlite::{DataDir, Displaced, OpenError, SqliteStore, StoreError};
 
 /// A PostgreSQL database for a log, or for what lies beside one in EventStoreDB.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,6 +153,10 @@ impl Backend {
                 let directory = data_dir.to_owned();
                 return Err(OpenError::InDatabase { directory });
             }
+            if !directory.ledger().exists() && directory.read_model().exists() {
+                let directory = data_dir.to_owned();
+                return Err(OpenError::NoLog { directory });
+            }
             return Ok(Backend::Sqlite(
                 SqliteStore::open_for(purpose, data_dir).await?,
             ));
@@ -179,6 +183,21 @@ impl Backend {
         };
         directory.note_store_url(url.reveal(), database.log.as_ref().map(LogUrl::reveal))?;
         Ok(backend)
+    }
+
+    /// Notes in `data_dir` that the log is in `database`, for commands that read the ledger of this
+    /// directory: a process that only stands by does so.
+    ///
+    /// # Errors
+    /// [`OpenError::File`]; [`OpenError::InDirectory`] where the directory has a log of its own.
+    pub fn note_address(data_dir: &Path, database: &Database) -> Result<(), OpenError> {
+        let directory = DataDir::create(data_dir)?;
+        if directory.ledger().exists() {
+            let directory = data_dir.to_owned();
+            return Err(OpenError::InDirectory { directory });
+        }
+        let log = database.log.as_ref().map(LogUrl::reveal);
+        directory.note_store_url(database.url.reveal(), log)
     }
 
     /// Reads the ledger of `data_dir`, wherever its log lies, beside whoever writes it, and changes
@@ -313,6 +332,42 @@ impl Backend {
             Backend::Postgres(..) => Ok(Vec::new()),
             #[cfg(feature = "eventstore")]
             Backend::Kurrent(..) => Ok(Vec::new()),
+        }
+    }
+
+    /// The first of the open files that its path does not name any more; `None` for a database.
+    /// Nothing is acknowledged any more then, and the ledger has to end.
+    #[must_use]
+    pub fn displaced(&self) -> Option<Displaced> {
+        match self {
+            Backend::Sqlite(store) => store.displaced(),
+            Backend::Postgres(..) => None,
+            #[cfg(feature = "eventstore")]
+            Backend::Kurrent(..) => None,
+        }
+    }
+
+    /// Moves the open write-ahead log into the open database, so that this file has every commit,
+    /// whatever its path is. `false` where that is not done, or the log is in a database server.
+    pub async fn settle(&self) -> bool {
+        match self {
+            Backend::Sqlite(store) => store.settle().await,
+            Backend::Postgres(..) => false,
+            #[cfg(feature = "eventstore")]
+            Backend::Kurrent(..) => false,
+        }
+    }
+
+    /// Writes everything from the open files into the directory `target`, whatever their paths name.
+    ///
+    /// # Errors
+    /// As [`Backend::copy_to`].
+    pub async fn rescue(&self, target: &Path) -> Result<(), OpenError> {
+        match self {
+            Backend::Sqlite(store) => store.rescue(target).await,
+            Backend::Postgres(..) => Err(PostgresError::NotHere.into()),
+            #[cfg(feature = "eventstore")]
+            Backend::Kurrent(..) => Err(PostgresError::NotHere.into()),
         }
     }
 

@@ -65,6 +65,28 @@ impl CheckpointPlaces {
         self.file.file()
     }
 
+    /// True if the file on this host had a checkpoint when it was read or written last.
+    #[must_use]
+    pub fn is_on_host(&self) -> bool {
+        self.held().file.is_some()
+    }
+
+    /// True if the file's checkpoint was adopted, and the log does not say so yet.
+    ///
+    /// # Errors
+    /// As [`FileCheckpointStore::is_adopted`].
+    pub async fn is_adopted(&self) -> Result<bool, CheckpointStoreError> {
+        self.file.is_adopted().await
+    }
+
+    /// Notes that the log says so.
+    ///
+    /// # Errors
+    /// As [`FileCheckpointStore::forget_adoption`].
+    pub async fn forget_adoption(&self) -> Result<(), CheckpointStoreError> {
+        self.file.forget_adoption().await
+    }
+
     /// Refuses a database on a timeline before the one that the log `log_id` was on when it was last opened from
     /// this host, and notes the timeline it is on otherwise. After `x811 ledger reopen` the log is another.
     ///
@@ -100,6 +122,13 @@ impl CheckpointPlaces {
             self.held().file = Some(note);
         }
         Ok(())
+    }
+
+    async fn load_row(&self) -> Result<Option<String>, CheckpointStoreError> {
+        match &self.row {
+            Some(row) => row.load().await,
+            None => Ok(None),
+        }
     }
 
     /// Swaps the row; from a checkpoint of which nothing was heard, where it turns out to be there.
@@ -143,15 +172,28 @@ impl CheckpointPlaces {
 }
 
 impl CheckpointStore for CheckpointPlaces {
+    fn place(&self) -> String {
+        self.file.file().display().to_string()
+    }
+
+    /// `None` also where the file had one and is gone: then the row alone is not believed.
     async fn load(&self) -> Result<Option<String>, CheckpointStoreError> {
         let file = self.file.load().await?;
-        let row = match &self.row {
-            Some(row) => row.load().await?,
-            None => None,
-        };
+        let row = self.load_row().await?;
         let mut held = self.held();
-        (held.file, held.row) = (file, row);
+        held.row = row;
+        if file.is_none() && held.file.is_some() {
+            return Ok(None);
+        }
+        held.file = file;
         Ok(held.newest().cloned())
+    }
+
+    async fn holds(&self, note: &str) -> bool {
+        let is_there = |found: Result<Option<String>, _>| {
+            found.is_ok_and(|found: Option<String>| found.as_deref() == Some(note))
+        };
+        is_there(self.file.load().await) && (self.row.is_none() || is_there(self.load_row().await))
     }
 
     /// The row first: of two hosts it decides. A crash in between leaves the file one behind.

@@ -9,7 +9,7 @@
 //!
 //! | file | what it is | may it be lost? |
 //! |---|---|---|
-//! | `LOCK` | held by the one process that writes; empty | yes |
+//! | `LOCK` | held by the one process that writes; empty | yes, while no ledger runs |
 //! | `ledger.db` | log, bodies, nonce journal, decision indexes, writer epoch | never |
 //! | `ledger.db-wal` | the newest commits, not yet moved into `ledger.db` | never: it *is* part of the ledger until then |
 //! | `ledger.db-shm` | index of the WAL, made anew when it is missing | yes |
@@ -18,6 +18,10 @@
 //! | `feed.db`, `feed.db-wal`, `feed.db-shm` | how far agents have acknowledged their feeds | yes: what was acknowledged is delivered again |
 //! | `store-url` | where the log is, when it is in a PostgreSQL database and not in `ledger.db`; a second line names the cluster, when it is in EventStoreDB | no: a start notes it again, until then nothing else finds the log |
 //! | `snapshots/<size>.x811` | the state after so many records, signed by the ledger; the last two | yes: a start then replays the whole log |
+//!
+//! While a ledger runs nobody may remove, move or replace its files: what it writes then is in a file
+//! without a name. [`Backend::displaced`] and [`ReadRows::displaced`] tell, every commit looks, and the
+//! ledger ends.
 //!
 //! The directory is made with mode 0700 and every file with mode 0600; what exists keeps its mode.
 //! To copy a ledger while nobody writes, copy `ledger.db` and `ledger.db-wal` together. While
@@ -37,10 +41,11 @@
 //!
 //! [`SqliteStore::open_read_only`] takes no lock, raises no epoch, migrates nothing and changes
 //! neither `ledger.db` nor its WAL, so an auditor may use it beside a running ledger, and on what a
-//! killed one left. SQLite needs the `-shm` file for that: whoever reads must be able to read
-//! `ledger.db` and `ledger.db-wal` and to write `ledger.db-shm`, or to create it in the directory.
-//! Where that is not so (another user, a read-only disk), copy the two files to a directory of your
-//! own and read there.
+//! killed one left. Whoever reads must be able to read `ledger.db`, and `ledger.db-wal` and
+//! `ledger.db-shm` where they exist. On a read-only file system, or in a directory that the reader may
+//! not write, SQLite cannot make a missing `-shm`. A database without a write-ahead log is then read as
+//! it is, and one with a log through an index in the reader's memory. No ledger may be started there
+//! meanwhile, by way of a writable mount for example: nothing would tell the reader.
 //!
 //! # Durability
 //!
@@ -52,6 +57,7 @@ mod asking;
 mod backend;
 mod checkpoint;
 mod checkpoints;
+mod file_fault;
 #[cfg(feature = "eventstore")]
 mod kurrent;
 mod leaves;
@@ -66,6 +72,7 @@ pub use access::Access;
 pub use backend::{Backend, Database};
 pub use checkpoint::{FileCheckpointStore, NoCheckpointDir};
 pub use checkpoints::CheckpointPlaces;
+pub use file_fault::{FileFault, next_step};
 #[cfg(feature = "eventstore")]
 pub use kurrent::{KurrentError, KurrentStore};
 pub use log_url::{LogUrl, NotALogUrl};
@@ -76,6 +83,6 @@ pub use postgres::{
 pub use purpose::Sealed;
 pub use snapshots::FileSnapshots;
 pub use sqlite::{
-    AckFile, ChainBlock, ChainBlocks, FeedAck, OpenError, ReadRows, RowDifference, SqliteLog,
-    SqliteStore, StoreError, UniqueKey,
+    AckFile, ChainBlock, ChainBlocks, Displaced, Fate, FeedAck, OpenError, ReadRows, RowDifference,
+    SqliteLog, SqliteStore, StoreError, UniqueKey,
 };

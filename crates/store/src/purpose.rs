@@ -29,7 +29,8 @@ pub(crate) enum Purpose {
 pub enum Sealed {
     /// The log was moved to another place, or this is a copy for reading.
     #[error(
-        "this log was moved to another place with `x811 log copy`, or is a copy for reading: nobody \
+        "this log was moved to another place with `x811 log copy`, goes on under another origin by \
+         `x811 ledger reopen`, or is a copy for reading: nobody \
          writes to it any more. The file MOVED in the data directory says where it is now; start the \
          ledger there. It can still be read, exported and audited here"
     )]

@@ -11,6 +11,8 @@ use std::sync::Mutex;
 
 use x811_ledger::snapshot::SnapshotStore;
 
+use crate::file_fault::FileFault;
+
 const FOLDER: &str = "snapshots";
 const EXTENSION: &str = "x811";
 const UNFINISHED: &str = "unfinished";
@@ -36,6 +38,16 @@ impl FileSnapshots {
             folder: data_dir.join(FOLDER),
             saving: Mutex::new(()),
         }
+    }
+
+    fn write(&self, size: u64, bytes: &[u8]) -> io::Result<()> {
+        create_folder(&self.folder)?;
+        let file = self.file(size);
+        let unfinished = file.with_extension(UNFINISHED);
+        write_private(&unfinished, bytes)?;
+        fs::rename(&unfinished, &file)?;
+        sync(&self.folder)?;
+        self.tidy(size)
     }
 
     fn file(&self, size: u64) -> PathBuf {
@@ -72,13 +84,8 @@ impl SnapshotStore for FileSnapshots {
         let _one = self.saving.lock().map_err(|_| {
             io::Error::other("an earlier save ended in a panic: no more are tried until a restart")
         })?;
-        create_folder(&self.folder)?;
-        let file = self.file(size);
-        let unfinished = file.with_extension(UNFINISHED);
-        write_private(&unfinished, bytes)?;
-        fs::rename(&unfinished, &file)?;
-        sync(&self.folder)?;
-        self.tidy(size)
+        self.write(size, bytes)
+            .map_err(|error| io::Error::new(error.kind(), FileFault::new(&self.folder, error)))
     }
 
     fn sizes(&self) -> io::Result<Vec<u64>> {

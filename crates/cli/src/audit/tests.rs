@@ -71,6 +71,7 @@ async fn running(directory: &Path) -> Ledger<Backend, ReadRows, ManualClock> {
         envelope_key: key(1),
         snapshots: None,
         checkpoint: None,
+        checkpoint_adopted: false,
         with_endpoints: Vec::new(),
     };
     let (sequencer, ledger) = open(

@@ -169,9 +169,10 @@ impl BenchLog {
     }
 
     async fn open_in(directory: &Path, database: Option<&Database>) -> Result<BenchLog, Failure> {
+        let store = Backend::open(directory, database).await.map_err(broken)?;
         let rows = ReadRows::open(directory).await.map_err(broken)?;
         Ok(BenchLog {
-            store: Backend::open(directory, database).await.map_err(broken)?,
+            store,
             rows: Arc::new(rows),
             writing: JoinSet::new(),
             head: Head::EMPTY,

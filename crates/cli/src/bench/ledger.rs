@@ -17,7 +17,7 @@ use x811_protocol::evm::{EvmAddress, TxHash};
 use x811_protocol::observation::Observation;
 use x811_protocol::parameters::{PayerBindingRule, Rounds};
 use x811_server::entropy::SystemEntropy;
-use x811_server::keys::Identity;
+use x811_server::keys::{Identity, NewIdentity};
 use x811_server::{NetworkConfig, RpcUrl, ServerConfig};
 use x811_store::{Backend, Database, FileSnapshots, ReadRows};
 
@@ -131,7 +131,10 @@ impl<C: Clock> BenchLedger<C> {
         let rows_opened = begin.elapsed();
         let identity = match Identity::load(directory).map_err(broken)? {
             Some(identity) => identity,
-            None => Identity::create(directory, clock.wall(), &entropy).map_err(broken)?,
+            None => {
+                let made = NewIdentity::make(directory, clock.wall(), &entropy, None);
+                made.and_then(NewIdentity::keep).map_err(broken)?
+            }
         };
         let did = identity.opened.did;
         let snapshots = || Snapshots::new(Arc::new(FileSnapshots::of(directory)));
@@ -146,6 +149,7 @@ impl<C: Clock> BenchLedger<C> {
             envelope_key: identity.envelope_key,
             snapshots: (from == StartFrom::Snapshots).then(snapshots),
             checkpoint: None,
+            checkpoint_adopted: false,
             with_endpoints: Vec::new(),
         };
         let entropy = Arc::new(entropy);

@@ -11,8 +11,6 @@ use x811_store::FileCheckpointStore;
 /// The checkpoint as it was found, before the log was read: a ledger may sign on meanwhile.
 pub(super) struct FoundCheckpoint {
     file: PathBuf,
-    /// Somebody has used its directory, or named it.
-    is_expected: bool,
     note: Result<Option<String>, String>,
 }
 
@@ -33,12 +31,10 @@ impl FoundCheckpoint {
     /// Reads it from where `serve` keeps it, or from the directory that was named. `None` when
     /// there is no place to look.
     pub(super) async fn look(data_dir: &Path, named: Option<PathBuf>) -> Option<FoundCheckpoint> {
-        let is_named = named.is_some();
         let directory = named.or_else(|| FileCheckpointStore::beside(data_dir))?;
         let store = FileCheckpointStore::at(&directory);
         Some(FoundCheckpoint {
             file: store.file(),
-            is_expected: is_named || directory.exists(),
             note: store.load().await.map_err(|error| error.to_string()),
         })
     }
@@ -76,14 +72,13 @@ impl FoundCheckpoint {
                     sentence
                 }
             },
-            Ok(None) if self.is_expected && examined.size > 0 => wrong(format!(
-                "there is none, though the log has {} records: whether records are missing at its end cannot be known. If you know that the directory is the newest copy there is, start it, and a checkpoint is begun",
+            Ok(None) => wrong(format!(
+                "there is none, though the log has {} records: whether records are missing at its end \
+                 cannot be known, and the ledger does not start. Where it is kept elsewhere, name that \
+                 directory with --checkpoint-dir. Where it is lost, see `x811 ledger adopt-checkpoint` and \
+                 `x811 ledger reopen`",
                 examined.size
             )),
-            Ok(None) => format!(
-                "none at {shown}; the next start begins one there. Where the ledger keeps it \
-                 elsewhere, name that directory with --checkpoint-dir"
-            ),
         };
         Signed {
             size: signed.as_ref().map(|signed| signed.size),

@@ -8,16 +8,19 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use x811_eventlog::Checkpoint;
-use x811_ledger::checkpoint::{CheckpointSigner, CheckpointStore as _};
+use x811_ledger::checkpoint::{CheckpointSigner, CheckpointStore as _, CheckpointStoreError};
 use x811_ledger::clock::{Clock as _, SystemClock};
+use x811_ledger::doctor::examine;
+use x811_ledger::memory::MemoryReadModel;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Continues, LedgerRole};
 use x811_server::entropy::SystemEntropy;
-use x811_server::keys::Identity;
+use x811_server::keys::{Identity, NewIdentity};
 use x811_store::{Backend, FileCheckpointStore};
 
+use super::checkpoint_dir;
 use crate::backup::files;
-use crate::data_dir::expect_directory;
+use crate::data_dir::{expect_directory, unopened};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::log::notes::{self, MOVED};
@@ -33,6 +36,12 @@ pub(crate) struct Args {
     /// name and -checkpoint)
     #[arg(long, env = "X811_CHECKPOINT_DIR", value_name = "DIR")]
     checkpoint_dir: Option<PathBuf>,
+    /// The old ledger's last checkpoint is lost: go on from the end of the log that is left
+    #[arg(long)]
+    lost_checkpoint: bool,
+    /// Where the new ledger is to keep its checkpoint (without it: beside its data directory)
+    #[arg(long, value_name = "DIR")]
+    new_checkpoint_dir: Option<PathBuf>,
 }
 
 /// Makes the new ledger's identity, and closes the old log where it can still be opened.
@@ -42,7 +51,10 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     let keys = |error: String| Failure::local("keys", error);
     let old = Identity::load(&from).map_err(|error| keys(error.to_string()))?;
     let old = old.ok_or_else(|| keys(format!("{} has no keys", from.display())))?;
-    let last = last_checkpoint(&args, &from, &old).await?;
+    let last = match args.lost_checkpoint {
+        true => end_of_log(&from, &old).await?,
+        false => last_checkpoint(&args, &from, &old).await?,
+    };
     if last.size == 0 {
         return Err(Failure::local(
             "checkpoint",
@@ -58,8 +70,14 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         size: last.size,
     };
     let now = SystemClock::new().wall();
-    let new = Identity::create_after(&to, now, &entropy, Some(continues.clone()));
+    let new = NewIdentity::make(&to, now, &entropy, Some(continues.clone()));
     let new = new.map_err(|error| keys(error.to_string()))?;
+    let begun = begin_checkpoint(args.new_checkpoint_dir.as_deref(), &to, new.identity()).await;
+    let checkpoint = begun.inspect_err(|_| {
+        // Made a moment ago: what cannot be removed is named by the next attempt.
+        let _ = std::fs::remove_dir_all(&to);
+    })?;
+    let new = new.keep().map_err(|error| keys(error.to_string()))?;
     notes::write(&from, MOVED, &to)?;
     let not_closed = close(&from).await.err();
     out.report(&Reopened {
@@ -69,6 +87,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
         continues,
         from,
         to,
+        checkpoint,
         not_closed,
     });
     Ok(Exit::Ok)
@@ -78,12 +97,9 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
 async fn last_checkpoint(args: &Args, from: &Path, old: &Identity) -> Result<Checkpoint, Failure> {
     let failed = |error: String| {
         Failure::local("checkpoint", error)
-            .hint("say where the old ledger kept it: --checkpoint-dir DIR")
+            .hint("say where the old ledger kept it with --checkpoint-dir, or that it is lost with --lost-checkpoint")
     };
-    let beside = || FileCheckpointStore::beside(from);
-    let directory = args.checkpoint_dir.clone().or_else(beside);
-    let directory =
-        directory.ok_or_else(|| Failure::usage("the directory has no name to look beside"))?;
+    let directory = checkpoint_dir(args.checkpoint_dir.as_deref(), from)?;
     let file = FileCheckpointStore::at(&directory);
     let note = file
         .load()
@@ -109,6 +125,47 @@ async fn last_checkpoint(args: &Args, from: &Path, old: &Identity) -> Result<Che
     opened.map_err(|error| failed(format!("it is not the ledger's: {error}")))
 }
 
+/// A checkpoint over what is left of the old log, whose last one is lost.
+async fn end_of_log(from: &Path, old: &Identity) -> Result<Checkpoint, Failure> {
+    let store = Backend::open_read_only(from).await.map_err(unopened)?;
+    let examined = examine(&store, &MemoryReadModel::default(), 0, &[]).await;
+    store.close().await;
+    let examined = examined.map_err(|error| Failure::local("log", error.to_string()))?;
+    if let Some(finding) = examined.findings.kept.first() {
+        let message = format!(
+            "the log is not whole: {}: {}",
+            finding.part, finding.sentence
+        );
+        return Err(Failure::local("damaged", message).hint("`x811 doctor` says what to do"));
+    }
+    Ok(Checkpoint {
+        origin: old.opened.origin.clone(),
+        size: examined.size,
+        root: examined.world.frontier().root(),
+    })
+}
+
+/// The new ledger's checkpoint over no record, without which it does not start.
+async fn begin_checkpoint(
+    named: Option<&Path>,
+    to: &Path,
+    new: &Identity,
+) -> Result<PathBuf, Failure> {
+    let failed = |error: String| Failure::local("checkpoint", error);
+    let directory = checkpoint_dir(named, to)?;
+    let file = FileCheckpointStore::open(&directory).map_err(|error| failed(error.to_string()))?;
+    let signer = CheckpointSigner::new(&new.opened.origin, new.checkpoint_key.clone());
+    let empty = signer.empty().map_err(|error| failed(error.to_string()))?;
+    match file.compare_and_swap(None, empty).await {
+        Ok(()) => Ok(directory),
+        Err(CheckpointStoreError::Conflict) => {
+            let message = format!("there is a checkpoint in {} already", directory.display());
+            Err(failed(message).hint("name another directory with --new-checkpoint-dir"))
+        }
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
 /// No ledger starts on what is left of the old log.
 async fn close(from: &Path) -> Result<(), String> {
     let old = Backend::open_noted(from)
@@ -123,6 +180,8 @@ async fn close(from: &Path) -> Result<(), String> {
 struct Reopened {
     from: PathBuf,
     to: PathBuf,
+    /// Directory of the new ledger's checkpoint.
+    checkpoint: PathBuf,
     did: String,
     log_id: String,
     origin: String,
@@ -141,6 +200,7 @@ impl Report for Reopened {
             ("origin", self.origin.clone()),
             ("goes on from", origin.clone()),
             ("at record", format!("{size}, root {root}")),
+            ("checkpoint", self.checkpoint.display().to_string()),
         ]);
         if let Some(why) = &self.not_closed {
             out.heading(
@@ -154,7 +214,12 @@ impl Report for Reopened {
         out.line("and what was promised there is settled by its receipts. Records behind the last copy are lost;");
         out.line("receipts and bundles over them still verify by themselves, with the old keys.");
         out.line(format_args!(
-            "Next: start the ledger with {to}, publish its keys, and keep {from} to be read"
+            "Next: publish the new keys, keep {from} to be read, and start the new ledger with"
         ));
+        out.line(format_args!(
+            "  x811 serve --data-dir {to} --checkpoint-dir {}",
+            self.checkpoint.display()
+        ));
+        out.line("or with these directories in its unit file or container.");
     }
 }

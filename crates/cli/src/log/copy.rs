@@ -160,11 +160,19 @@ impl Work {
         let directory = self.checkpoint_dir(&self.to)?;
         let file = FileCheckpointStore::open(&directory);
         let file = file.map_err(|error: NoCheckpointDir| failed(error.to_string()))?;
-        let places = new.checkpoints(file);
+        let old_file = FileCheckpointStore::at(&self.checkpoint_dir(&self.from)?);
+        let is_adopted = old_file.is_adopted().await;
+        let is_adopted = is_adopted.map_err(|error| failed(error.to_string()))?;
+        let places = new.checkpoints(file.clone());
         let held = places.load().await;
         let held = held.map_err(|error| failed(error.to_string()))?;
         let kept = places.compare_and_swap(held, note).await;
-        kept.map_err(|error| failed(error.to_string()))
+        kept.map_err(|error| failed(error.to_string()))?;
+        match is_adopted {
+            true => file.note_adoption().await,
+            false => Ok(()),
+        }
+        .map_err(|error| failed(error.to_string()))
     }
 
     fn checkpoint_dir(&self, data_dir: &Path) -> Result<PathBuf, Failure> {

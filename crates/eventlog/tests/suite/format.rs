@@ -91,6 +91,7 @@ fn rec_4_golden_roots_and_erasures_are_read_and_sealed_as_published() {
         (999, "roots", 0, "state_root"),
         (1_000, "ledger", 2, "bodies_erased"),
         (1_001, "ledger", 3, "ledger_key_rotated"),
+        (1_002, "ledger", 4, "ledger_resumed"),
     ];
     let mut last = None;
     for (position, stream, stream_seq, event_type) in table {

@@ -46,6 +46,11 @@ impl Away {
     pub(super) fn take(&mut self, decided: &Decided<'_>, remarks: &mut Remarks) {
         let position = decided.spot.position;
         if let Event::Ledger(LedgerEvent::Resumed(resumed)) = decided.event {
+            if resumed.checkpoint_adopted {
+                let sentence = "the last checkpoint before this record was lost, and the operator went on \
+                                without it: that no acknowledged record is missing before it is unproven";
+                remarks.add(position, sentence);
+            }
             self.back_at = Some(decided.at)
                 .filter(|_| resumed.gap_ms > 0)
                 .or(self.back_at);

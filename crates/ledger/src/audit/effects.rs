@@ -223,7 +223,10 @@ mod tests {
     /// the contract's whole stream, and no gap in it hides that.
     #[test]
     fn xn_9_an_effect_left_out_is_named_in_logs_and_bundles() {
-        let resumed = Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms: 1 }));
+        let resumed = Event::Ledger(LedgerEvent::Resumed(LedgerResumed {
+            gap_ms: 1,
+            checkpoint_adopted: false,
+        }));
         for is_extract in [false, true] {
             assert_eq!(found(&Stream::Ledger, &resumed, is_extract), 1);
             let (stream, event) = engaged();

@@ -202,7 +202,10 @@ impl Names {
 
 fn apply_nothing(world: &mut World, recorded_at_ms: u64) -> Result<(), Fault> {
     let head = world.head();
-    let event = Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms: 0 }));
+    let event = Event::Ledger(LedgerEvent::Resumed(LedgerResumed {
+        gap_ms: 0,
+        checkpoint_adopted: false,
+    }));
     let draft = Draft {
         recorded_at_ms,
         stream: Stream::Ledger.to_string(),

@@ -4,7 +4,7 @@ use super::{ErasureAnswer, LiftAnswer, erasure, lift};
 use super::{Item, PATIENCE_MS, Sequencer, notices, unseen};
 use crate::SPANS;
 use crate::answer::{Answer, TurnVerdict};
-use crate::clock::Clock;
+use crate::clock::{Clock, Settling};
 use crate::draft::{BatchDraft, FirstRequest, Unwritten};
 use crate::entropy::Entropy;
 use crate::port::LedgerStore;
@@ -59,6 +59,15 @@ pub(crate) fn busy(why: &str) -> Refusal {
         format!("{why}: send the same message again after the time that Retry-After names"),
     )
     .retry_after_ms(BUSY_RETRY_MS)
+}
+
+/// X811-9001: the clock is not believed; says until when, where that is known.
+pub(super) fn unsettled(settling: Option<Settling>) -> Refusal {
+    let why = "the ledger's clock has jumped and is being checked";
+    let Some(Settling { at, retry_after_ms }) = settling else {
+        return busy(why);
+    };
+    busy(&format!("{why}, until {at} at the latest")).retry_after_ms(retry_after_ms)
 }
 
 /// X811-9002: a defect or a failing disk; nothing was recorded.

@@ -228,11 +228,11 @@ where
         }
         if self.rows_are_stuck() {
             self.away_since.get_or_insert(self.clock.now());
-            self.refuse_waiting("the rows for readers are too far behind");
+            self.refuse_waiting(&batch::busy("the rows for readers are too far behind"));
             return Ok(());
         }
         let Some(gap_ms) = self.gap() else {
-            self.refuse_waiting("the clock has jumped and is being checked");
+            self.refuse_waiting(&batch::unsettled(self.clock.settling()));
             return Ok(());
         };
         let before = self.in_flight.as_ref().map(InFlight::unwritten);
@@ -240,7 +240,10 @@ where
         if gap_ms == 0 {
             self.away_since = None;
         } else {
-            let event = Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms }));
+            let event = Event::Ledger(LedgerEvent::Resumed(LedgerResumed {
+                gap_ms,
+                checkpoint_adopted: false,
+            }));
             draft
                 .append(&Stream::Ledger, event, None, self.clock.now())
                 .map_err(Stopped::Defect)?;
@@ -272,7 +275,7 @@ where
             Err(error) => {
                 tracing::error!(%error, "the indexes cannot be read");
                 self.away_since.get_or_insert(self.clock.now());
-                self.refuse_waiting("the ledger cannot read its indexes");
+                self.refuse_waiting(&batch::busy("the ledger cannot read its indexes"));
                 return;
             }
         };
@@ -349,19 +352,19 @@ where
         }
     }
 
-    /// Answers everything that waits with X811-9001; no nonce is spent.
-    fn refuse_waiting(&mut self, why: &str) {
+    /// Answers everything that waits with `refusal`, an X811-9001; no nonce is spent.
+    fn refuse_waiting(&mut self, refusal: &Refusal) {
         for item in self.waiting.drain(..) {
             match item {
                 Item::Message { reply, .. } => {
                     // A sender that is gone needs no answer.
-                    let _ = reply.send(Err(batch::busy(why)));
+                    let _ = reply.send(Err(refusal.clone()));
                 }
                 Item::Erasure { reply, .. } => {
-                    let _ = reply.send(Err(batch::busy(why)));
+                    let _ = reply.send(Err(refusal.clone()));
                 }
                 Item::Lift { reply, .. } => {
-                    let _ = reply.send(Err(batch::busy(why)));
+                    let _ = reply.send(Err(refusal.clone()));
                 }
                 Item::Notices(_) => self.notices_lost = true,
                 // The watcher looks again.

@@ -54,6 +54,8 @@ pub struct Opening {
     pub snapshots: Option<Snapshots>,
     /// The last checkpoint that was signed, which the log must extend.
     pub checkpoint: Option<Checkpoint>,
+    /// True if an operator adopted it in place of a lost one; the log says so.
+    pub checkpoint_adopted: bool,
     /// Names of the networks that endpoints are configured for. While no head of one was ever known,
     /// nothing that costs something is accepted.
     pub with_endpoints: Vec<String>,
@@ -224,6 +226,7 @@ where
         rotations: opening.rotations,
         parameters: opening.parameters,
         away_ms: now.since(last_up),
+        checkpoint_adopted: opening.checkpoint_adopted,
     };
     let world = record(&*store, &*read_model, &world, start, now).await?;
     Ok(assemble(Parts {
@@ -429,6 +432,7 @@ struct Start {
     rotations: Vec<LedgerKeyRotated>,
     parameters: Parameters,
     away_ms: u64,
+    checkpoint_adopted: bool,
 }
 
 /// The first records of this run: who we are, how long we were away, which keys begin, which rules
@@ -443,8 +447,10 @@ fn begin(world: &World, start: Start, now: TimestampMs) -> Result<BatchDraft, Op
                     keys: start.identity.did,
                 });
             }
-            let gap_ms = start.away_ms;
-            let event = Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms }));
+            let event = Event::Ledger(LedgerEvent::Resumed(LedgerResumed {
+                gap_ms: start.away_ms,
+                checkpoint_adopted: start.checkpoint_adopted,
+            }));
             draft.append(&Stream::Ledger, event, None, now)?;
             let mut keys = *keyring.in_force();
             for rotated in start.rotations {

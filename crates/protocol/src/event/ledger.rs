@@ -226,6 +226,10 @@ fn ledger_rotation_message(
 pub struct LedgerResumed {
     /// How long the ledger was away.
     pub gap_ms: u64,
+    /// True if the last checkpoint before this record was lost, and an operator adopted the log without
+    /// it: nobody can tell whether records that were acknowledged are missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checkpoint_adopted: bool,
 }
 
 /// `bodies_erased`: bodies of messages are gone, and their records stay.

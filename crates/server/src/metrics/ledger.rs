@@ -199,6 +199,17 @@ fn checkpoint<C: Clock>(families: &mut Families, app: &App<C>) {
             float(age_ms) / MS_PER_S,
         );
     }
+    let unstored = app.unstored().unwrap_or_default();
+    families.gauge(
+        "x811_checkpoint_unstored_seconds",
+        "For how long no checkpoint could be stored though records wait for one; 0 while all is well",
+        float(unstored.waited_ms) / MS_PER_S,
+    );
+    families.gauge(
+        "x811_checkpoint_failing",
+        "1 while records wait for a checkpoint that cannot be stored: call the operator",
+        f64::from(u8::from(app.unstored().is_some())),
+    );
 }
 
 fn held(families: &mut Families, world: &World) {

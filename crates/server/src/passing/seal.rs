@@ -46,6 +46,21 @@ pub(super) struct Opened {
     body_digest: String,
 }
 
+/// Why a seal is not taken.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unopened {
+    /// No process of this ledger made it for this request, or it was taken before.
+    Foreign,
+    /// A process of this ledger made it, at a time that is not now.
+    Clocks {
+        /// Of the request, for the seal of the answer.
+        nonce: String,
+        /// How far the sender's clock, and the time that the request was under way, are from the clock
+        /// here, in milliseconds.
+        apart_ms: u64,
+    },
+}
+
 impl Opened {
     /// Whether `body` is the one that was passed on.
     pub(super) fn is_of(&self, body: &[u8]) -> bool {
@@ -94,14 +109,32 @@ impl Seal {
         )
     }
 
-    /// What a seal says; `None` unless it was made for this very request just now, and taken never.
+    /// What a seal says, if it was made for this very request just now, and taken never.
+    ///
+    /// # Errors
+    /// [`Unopened`].
     pub(super) fn open(
         &self,
         seal: &str,
         method: &str,
         target: &str,
         now: TimestampMs,
-    ) -> Option<Opened> {
+    ) -> Result<Opened, Unopened> {
+        let verified = self.verified(seal, method, target);
+        let (at_ms, opened) = verified.ok_or(Unopened::Foreign)?;
+        let apart_ms = now.as_ms().abs_diff(at_ms);
+        if apart_ms > TOLERANCE_MS {
+            let nonce = opened.nonce;
+            return Err(Unopened::Clocks { nonce, apart_ms });
+        }
+        match self.is_new(&opened.nonce, now.as_ms()) {
+            true => Ok(opened),
+            false => Err(Unopened::Foreign),
+        }
+    }
+
+    /// What a seal says, and when it was made; `None` unless a process of this ledger made it.
+    fn verified(&self, seal: &str, method: &str, target: &str) -> Option<(u64, Opened)> {
         let (said, mac) = seal.rsplit_once(' ')?;
         let expected = self.of_request(method, target, said);
         expected.verify_slice(&hex::decode(mac).ok()?).ok()?;
@@ -116,8 +149,7 @@ impl Seal {
             body_digest: fields.next()?.to_owned(),
             nonce,
         };
-        let is_now = now.as_ms().abs_diff(at_ms) <= TOLERANCE_MS;
-        (is_now && self.is_new(&opened.nonce, now.as_ms())).then_some(opened)
+        Some((at_ms, opened))
     }
 
     fn is_new(&self, nonce: &str, now_ms: u64) -> bool {
@@ -192,21 +224,30 @@ mod tests {
         let open = |seal: &str, method, target, at_ms| {
             to.open(seal, method, target, TimestampMs::new(at_ms))
         };
-        assert!(open(&seal, "GET", "/api/v1/messages", 1_000_000).is_none());
-        assert!(open(&seal, "POST", "/api/v1/tokens", 1_000_000).is_none());
-        assert!(open(&seal, "POST", "/api/v1/messages", 1_010_001).is_none());
-        assert!(open("", "POST", "/api/v1/messages", 1_000_000).is_none());
+        let foreign = |opened: Result<Opened, Unopened>| {
+            assert_eq!(opened.unwrap_err(), Unopened::Foreign);
+        };
+        foreign(open(&seal, "GET", "/api/v1/messages", 1_000_000));
+        foreign(open(&seal, "POST", "/api/v1/tokens", 1_000_000));
+        foreign(open("", "POST", "/api/v1/messages", 1_000_000));
         let forged = seal.replace("192.0.2.7", "192.0.2.8");
-        assert!(open(&forged, "POST", "/api/v1/messages", 1_000_000).is_none());
+        foreign(open(&forged, "POST", "/api/v1/messages", 1_000_000));
         let (strange, _) = stranger.ask(&asked(b"body"), now);
-        assert!(open(&strange, "POST", "/api/v1/messages", 1_000_000).is_none());
+        foreign(open(&strange, "POST", "/api/v1/messages", 1_000_000));
+        // Clocks that differ are told from strangers, and a stranger's clock does not matter.
+        foreign(open(&strange, "POST", "/api/v1/messages", 9_000_000));
+        for (at_ms, apart_ms) in [(1_010_001, 10_001), (400_000, 600_000)] {
+            let nonce = nonce.clone();
+            let refused = open(&seal, "POST", "/api/v1/messages", at_ms).unwrap_err();
+            assert_eq!(refused, Unopened::Clocks { nonce, apart_ms });
+        }
         let opened = open(&seal, "POST", "/api/v1/messages", 1_003_000).unwrap();
         assert_eq!(opened.client, "192.0.2.7:4711".parse().unwrap());
         let authorities = "ledger.example.org,127.0.0.1:8811";
         assert_eq!(opened.authorities.as_deref(), Some(authorities));
         assert!(opened.is_of(b"body") && !opened.is_of(b"other"));
         // Caught on the wire and sent once more.
-        assert!(open(&seal, "POST", "/api/v1/messages", 1_003_000).is_none());
+        foreign(open(&seal, "POST", "/api/v1/messages", 1_003_000));
         let answer = to.answer(&nonce, 202, b"accepted");
         assert!(from.is_answer(&answer, &nonce, 202, b"accepted"));
         assert!(!from.is_answer(&answer, &nonce, 200, b"accepted"));

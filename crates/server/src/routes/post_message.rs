@@ -1,5 +1,6 @@
 //! `POST /api/v1/messages`: an envelope, bare or as `{"envelope": …}`.
 
+use super::ready::CHECKPOINT_OVERDUE;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::WholeBody;
@@ -107,6 +108,9 @@ async fn submit_presenting<C: Clock>(
     body: Bytes,
     presented: Presented,
 ) -> Result<Answer, ApiError> {
+    if app.is_checkpoint_overdue() {
+        return Err(ApiError::unavailable(CHECKPOINT_OVERDUE));
+    }
     let now_ms = app.clock.monotonic_ms();
     let limits = app.clone();
     let may = move |header: &AcceptedHeader| {

@@ -16,6 +16,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use std::sync::Arc;
+use x811_ledger::checkpoint::Unstored;
 use x811_ledger::clock::Clock;
 use x811_ledger::doctor::Finding;
 use x811_ledger::sequencer;
@@ -106,6 +107,8 @@ fn all_attention<C: Clock>(
         &app.parameters.networks,
         app.ledger.now(),
     ));
+    attention.extend(app.unstored().map(no_checkpoint));
+    attention.extend(app.others.borrow().attention());
     if *app.ledger.rows_failing().borrow() {
         let sentence = "the rows for readers cannot be written, so reads show what was: look at the \
                         ledger's log, and at the room on its disk";
@@ -133,11 +136,28 @@ pub(crate) fn unready<C: Clock>(app: &App<C>) -> Vec<&'static str> {
              message is acknowledged; see to them, and to synchronous_standby_names",
         );
     }
+    if app.is_checkpoint_overdue() {
+        why.push(CHECKPOINT_OVERDUE);
+    }
     let (queued, room) = app.ledger.queue();
     if queued >= room {
         why.push("the queue is full: the ledger has more to do than it can");
     }
     why
+}
+
+/// Reason for being unready while no checkpoint can be stored.
+pub(crate) const CHECKPOINT_OVERDUE: &str = "no checkpoint could be stored for 10 s: no message is taken \
+    until one is; see to the checkpoint's directory";
+
+/// What to do while records wait for a checkpoint: without one, their loss would go unnoticed.
+fn no_checkpoint(unstored: Unstored) -> String {
+    let waited_s = unstored.waited_ms / 1_000;
+    format!(
+        "no checkpoint could be stored for {waited_s} s, so the loss of records since then could go \
+         unnoticed; after 10 s no messages are taken. See the ledger's log for the reason, and check that \
+         the checkpoint's directory exists, is mounted and writable, and has room"
+    )
 }
 
 /// What the operator has to look after, though messages are taken.

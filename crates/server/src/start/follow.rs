@@ -2,7 +2,7 @@
 //! writes, with rows and a world of its own, answers reads by them as far as the log is published, and
 //! passes on what is sent to it.
 
-use super::checkpoint::{Signers, Stored};
+use super::checkpoint::{CheckpointFault, Signers, Stored};
 use super::raise::Addresses;
 use super::rows::{Warm, open_rows};
 use super::stop::RunError;
@@ -24,14 +24,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, oneshot, watch};
 use tokio::task::JoinHandle;
-use x811_ledger::checkpoint::{CheckpointSigner, Signed};
+use x811_ledger::checkpoint::{CheckpointSigner, CheckpointStoreError, Signed};
 use x811_ledger::clock::Clock;
 use x811_ledger::entropy::Entropy;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::proof;
 use x811_ledger::sequencer::{self, Follower, OpenError, RowsError};
 use x811_ledger::world::World;
-use x811_store::{Backend, CheckpointPlaces, Database, Published, ReadRows};
+use x811_store::{
+    Backend, CheckpointPlaces, Database, FileCheckpointStore, PostgresError, Published, ReadRows,
+};
 use x811_watcher::NetworkHealth;
 
 /// Time between two looks at the published head, in milliseconds.
@@ -39,6 +41,12 @@ const LOOK_MS: u64 = 100;
 
 /// Looks after which this process says again how far it is.
 const LOOKS_TO_TELL: u64 = 10;
+
+/// Looks after which it is looked again on which timeline the database is.
+const LOOKS_AT_TIMELINE: u64 = 50;
+
+/// How long the database may take to say on which timeline it is: a take-over waits for that.
+const TIMELINE_PATIENCE: Duration = Duration::from_millis(500);
 
 /// How long the database may take to say what is published.
 const LOOK_PATIENCE: Duration = Duration::from_millis(2_000);
@@ -79,7 +87,7 @@ impl<C: Clock> Begun<C> {
     /// Reads the log in `database` as far as it is published; `None` where there is none yet.
     pub(super) async fn of(
         config: &ServerConfig,
-        database: &Database,
+        (database, file): (&Database, &FileCheckpointStore),
         clock: &Arc<C>,
     ) -> Result<Option<Begun<C>>, StartError> {
         let store = match Backend::open_following(database).await {
@@ -95,10 +103,12 @@ impl<C: Clock> Begun<C> {
                 data_dir: config.data_dir.clone(),
             }));
         };
+        Backend::note_address(&config.data_dir, database)?;
         let signers = Signers::of(&identity);
-        let stored = Stored::load(config, &store).await?;
+        let stored = Stored::load(file.clone(), &store).await?;
         stored.keep_to_timeline(identity.opened.log_id).await?;
-        let checkpoint = stored.checked(&signers, 0)?;
+        others::set_clock(&store, &**clock).await;
+        let checkpoint = stored.checked(&signers)?;
         let rows = Arc::new(open_rows(&config.data_dir).await?);
         let reflected = rows.applied_size().await.map_err(RowsError::Read);
         let reflected = reflected.map_err(OpenError::from)?;
@@ -136,6 +146,7 @@ impl<C: Clock> Begun<C> {
             notes: notes.clone(),
             clock: clock.clone(),
             name: at.name(config),
+            log_id: self.identity.opened.log_id.to_string(),
             told,
             signed,
         };
@@ -181,6 +192,7 @@ impl<C: Clock> Begun<C> {
             presence: Presence::default(),
             feeds,
             signed: signed_seen,
+            unstored: watch::channel(None).1,
             watching: watch::channel(NetworkHealth::default()).1,
             stopping: stopping.clone(),
         });
@@ -225,6 +237,15 @@ impl Following {
     }
 }
 
+/// Whether the database is on a timeline that was left behind by a promotion.
+fn is_left_behind(error: &CheckpointStoreError) -> bool {
+    let CheckpointStoreError::Backend(source) = error else {
+        return false;
+    };
+    let source = source.downcast_ref::<PostgresError>();
+    matches!(source, Some(PostgresError::OldTimeline { .. }))
+}
+
 /// Waits, for a while, until so many records are published. Where the log has fewer at all, or nobody
 /// publishes, that is for others to find.
 async fn published_to<C: Clock>(store: &Backend, size: u64, clock: &C) -> Result<(), StartError> {
@@ -258,6 +279,23 @@ impl Notes {
         }
     }
 
+    /// Notes the timeline that the database is on by now, unless noting has ended; refuses one before that
+    /// which was noted.
+    async fn keep_to_timeline(&self, log_id: &str) -> Result<(), CheckpointStoreError> {
+        let places = self.0.lock().await;
+        let Some(places) = &*places else {
+            return Ok(());
+        };
+        let kept = tokio::time::timeout(TIMELINE_PATIENCE, places.keep_to_timeline(log_id));
+        kept.await.unwrap_or(Ok(()))
+    }
+
+    /// True if this host has a checkpoint. The first is taken from a writer that is seen to live.
+    async fn are_begun(&self) -> bool {
+        let places = self.0.lock().await;
+        places.as_ref().is_some_and(|places| places.is_on_host())
+    }
+
     /// Ends it, once what is under way is done.
     async fn end(&self) {
         *self.0.lock().await = None;
@@ -272,20 +310,26 @@ struct Looks<C> {
     notes: Notes,
     clock: Arc<C>,
     name: String,
+    log_id: String,
     told: watch::Sender<Option<Seen>>,
     signed: watch::Sender<Option<Signed>>,
 }
 
 impl<C: Clock> Looks<C> {
     async fn run(self) -> Result<(), RunError> {
-        let mut looks = 0_u64;
+        let (mut looks, mut renewed_at_ms, mut lives) = (0_u64, None, false);
         loop {
             let monotonic_ms = self.clock.monotonic_ms();
             match tokio::time::timeout(LOOK_PATIENCE, self.store.look()).await {
                 Ok(Ok(Some(published))) => {
+                    // A copy of a database names a writer, and nobody renews its lease.
+                    let before_ms = renewed_at_ms.replace(published.at_ms);
+                    lives |= before_ms.is_some_and(|before_ms| before_ms != published.at_ms);
                     self.is_still_there(&published).await?;
                     let is_shown = self.is_shown(published.size).await;
-                    self.sign_as(&published).await?;
+                    if lives || self.notes.are_begun().await {
+                        self.sign_as(&published).await?;
+                    }
                     let seen = Seen {
                         published,
                         monotonic_ms,
@@ -304,9 +348,26 @@ impl<C: Clock> Looks<C> {
                     tracing::debug!(%error, "it is not noted how far this process follows");
                 }
             }
+            if looks.is_multiple_of(LOOKS_AT_TIMELINE) {
+                self.keep_to_timeline().await?;
+            }
             looks += 1;
             self.clock.sleep_ms(LOOK_MS).await;
         }
+    }
+
+    /// Keeps the file `timeline` of this host as new as what it follows: after a promotion the server that was
+    /// left behind is refused, also by a process that only ever stood by.
+    async fn keep_to_timeline(&self) -> Result<(), RunError> {
+        let Err(error) = self.notes.keep_to_timeline(&self.log_id).await else {
+            return Ok(());
+        };
+        if is_left_behind(&error) {
+            let refused = StartError::Checkpoint(CheckpointFault::Store(error));
+            return Err(Box::new(refused).into());
+        }
+        tracing::debug!(%error, "it is not known on which timeline the database is");
+        Ok(())
     }
 
     /// What is shown must not vanish: a database that has less was restored from an older copy, or the
@@ -394,10 +455,8 @@ impl<C: Clock> Looks<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
     use std::pin::pin;
     use x811_ledger::checkpoint::CheckpointStore as _;
-    use x811_store::FileCheckpointStore;
 
     fn checkpoint(size: u64) -> String {
         format!("x811/test\n{size}\nroot\n")
@@ -410,29 +469,24 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (data, kept) = (dir.path().join("data"), dir.path().join("kept"));
         let log = Backend::open(&data, None).await.unwrap();
-        let places = |log: &Backend| {
-            let file = FileCheckpointStore::open(&kept).unwrap();
-            Arc::new(log.checkpoints(file))
-        };
+        let file = FileCheckpointStore::open(&kept).unwrap();
+        let places = |log: &Backend| Arc::new(log.checkpoints(file.clone()));
         let notes = Notes::of(places(&log));
         notes.note(&checkpoint(1)).await;
-        // A note under way that takes its time.
-        let lock = File::open(kept.join("LOCK")).unwrap();
-        lock.lock().unwrap();
+        // A note that waits for another one.
+        let under_way = notes.0.lock().await;
         let slow = tokio::spawn({
             let notes = notes.clone();
             async move { notes.note(&checkpoint(2)).await }
         });
-        while notes.0.try_lock().is_ok() {
-            tokio::task::yield_now().await;
-        }
+        tokio::task::yield_now().await;
         let mut end = pin!(notes.end());
         tokio::select! {
             biased;
             () = &mut end => panic!("it waits for the note under way"),
             () = tokio::task::yield_now() => {}
         }
-        lock.unlock().unwrap();
+        drop(under_way);
         slow.await.unwrap();
         end.await;
 

@@ -6,7 +6,7 @@ use super::raise::{Addresses, Raised, raise};
 use super::reload::Exchange;
 use super::rows::Warm;
 use super::stop::{Ended, Parts, RunError, last_requests, supervise};
-use super::{Ground, Running, StartError, check_endpoints, sources_of};
+use super::{Ground, Running, StartError, check_endpoints, checkpoint, sources_of};
 use crate::app::stopped;
 use crate::config::ServerConfig;
 use crate::present_routes::PresentRoutes;
@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use x811_ledger::clock::Clock;
 use x811_ledger::entropy::Entropy;
-use x811_store::{Backend, Database, OpenError, Wait};
+use x811_store::{Backend, Database, FileCheckpointStore, OpenError, Wait};
 
 /// A lease that is free is had within this; what is followed meanwhile would be for nothing.
 const FREE_LEASE: Duration = Duration::from_millis(500);
@@ -40,6 +40,8 @@ struct Process<C, E> {
     config: ServerConfig,
     clock: Arc<C>,
     entropy: Arc<E>,
+    /// Locked until the process ends, whatever it does meanwhile.
+    checkpoint: FileCheckpointStore,
     at: Addresses,
     open: Open<C>,
     stop: watch::Sender<bool>,
@@ -59,26 +61,32 @@ pub(super) async fn begin<C: Clock, E: Entropy>(
     entropy: Arc<E>,
 ) -> Result<Running, StartError> {
     let Some(database) = awaited(&config) else {
+        checkpoint::check_host(&config).await?;
         let store = Backend::open(&config.data_dir, config.database.as_ref()).await?;
-        return Box::pin(write(config, clock, entropy, store)).await;
+        let place = (store, checkpoint::directory(&config)?);
+        return Box::pin(write(config, clock, entropy, place)).await;
     };
+    let file = checkpoint::directory(&config)?;
     let mut candidate = ask(&config);
     if let Ok(opened) = tokio::time::timeout(FREE_LEASE, &mut candidate).await {
-        return Box::pin(write(config, clock, entropy, flat(opened)?)).await;
+        return Box::pin(write(config, clock, entropy, (flat(opened)?, file))).await;
     }
     let begun = tokio::select! {
         biased;
         opened = &mut candidate => {
-            return Box::pin(write(config, clock, entropy, flat(opened)?)).await;
+            return Box::pin(write(config, clock, entropy, (flat(opened)?, file))).await;
         }
-        begun = Box::pin(Begun::of(&config, database, &clock)) => begun,
+        begun = Box::pin(Begun::of(&config, (database, &file), &clock)) => begun,
     };
     match begun {
-        Ok(Some(begun)) => Box::pin(stand_by(config, clock, entropy, begun, candidate)).await,
+        Ok(Some(begun)) => {
+            let own = (clock, entropy);
+            Box::pin(stand_by(config, own, (begun, file), candidate)).await
+        }
         // There is nothing to follow yet.
         Ok(None) => {
             let opened = candidate.await;
-            Box::pin(write(config, clock, entropy, flat(opened)?)).await
+            Box::pin(write(config, clock, entropy, (flat(opened)?, file))).await
         }
         Err(error) => {
             candidate.abort();
@@ -87,12 +95,13 @@ pub(super) async fn begin<C: Clock, E: Entropy>(
     }
 }
 
-/// Asks for the lease until it is had.
+/// Asks for the lease until it is had, once this host has a checkpoint.
 fn ask(config: &ServerConfig) -> Candidate {
-    let (data_dir, database) = (config.data_dir.clone(), config.database.clone());
+    let config = config.clone();
     tokio::spawn(async move {
+        checkpoint::wait_for_host(&config).await?;
         loop {
-            match opened(&data_dir, database.as_ref()).await {
+            match opened(&config.data_dir, config.database.as_ref()).await {
                 Err(error) if error.may_pass() => {
                     tracing::warn!(%error, "the lease cannot be asked for");
                     tokio::time::sleep(RETRY).await;
@@ -119,10 +128,10 @@ async fn write<C: Clock, E: Entropy>(
     config: ServerConfig,
     clock: Arc<C>,
     entropy: Arc<E>,
-    store: Backend,
+    (store, file): (Backend, FileCheckpointStore),
 ) -> Result<Running, StartError> {
-    let store = Arc::new(store);
-    let ground = Box::pin(Ground::prepare(&config, &*clock, &*entropy, store, false)).await?;
+    let place = (Arc::new(store), file.clone());
+    let ground = Box::pin(Ground::prepare(&config, &*clock, &*entropy, place, false)).await?;
     let listeners = Listeners::bind(&config).await?;
     let at = Addresses::of(&listeners);
     let (is_new, starts_blind) = (ground.is_new, ground.starts_blind.clone());
@@ -137,7 +146,8 @@ async fn write<C: Clock, E: Entropy>(
     let present_routes = PresentRoutes::empty();
     present_routes.set(&app);
     drop(app);
-    let process = Process::over(config, clock, entropy, (listeners, at), present_routes);
+    let own = (clock, entropy, file);
+    let process = Process::over(config, own, (listeners, at), present_routes);
     process.exchange.send_replace(Some(exchange));
     let mut running = process.running(metrics_addr, identity);
     (running.is_new, running.starts_blind) = (is_new, starts_blind);
@@ -147,9 +157,8 @@ async fn write<C: Clock, E: Entropy>(
 
 async fn stand_by<C: Clock, E: Entropy>(
     config: ServerConfig,
-    clock: Arc<C>,
-    entropy: Arc<E>,
-    begun: Begun<C>,
+    (clock, entropy): (Arc<C>, Arc<E>),
+    (begun, file): (Begun<C>, FileCheckpointStore),
     candidate: Candidate,
 ) -> Result<Running, StartError> {
     let starts_blind = check_endpoints(&sources_of(&config.network)?, &config.network).await?;
@@ -161,7 +170,8 @@ async fn stand_by<C: Clock, E: Entropy>(
     let present_routes = PresentRoutes::empty();
     present_routes.set(&app);
     drop(app);
-    let process = Process::over(config, clock, entropy, (listeners, at), present_routes);
+    let own = (clock, entropy, file);
+    let process = Process::over(config, own, (listeners, at), present_routes);
     let mut running = process.running(metrics_addr, identity);
     running.starts_blind = starts_blind;
     running.ended = tokio::spawn(process.lead(Phase::StandsBy(following, candidate)));
@@ -171,8 +181,7 @@ async fn stand_by<C: Clock, E: Entropy>(
 impl<C: Clock, E: Entropy> Process<C, E> {
     fn over(
         config: ServerConfig,
-        clock: Arc<C>,
-        entropy: Arc<E>,
+        (clock, entropy, checkpoint): (Arc<C>, Arc<E>, FileCheckpointStore),
         (listeners, at): (Listeners, Addresses),
         present_routes: Arc<PresentRoutes<C>>,
     ) -> Process<C, E> {
@@ -182,6 +191,7 @@ impl<C: Clock, E: Entropy> Process<C, E> {
             config,
             clock,
             entropy,
+            checkpoint,
             at,
             stop,
             exchange: watch::Sender::new(None),
@@ -243,7 +253,7 @@ impl<C: Clock, E: Entropy> Process<C, E> {
                     tracing::warn!("this process has the lease again");
                     return self.write_on(store, Warm::default()).await;
                 }
-                begun = Box::pin(Begun::of(&self.config, database, &self.clock)) => begun,
+                begun = Box::pin(Begun::of(&self.config, (database, &self.checkpoint), &self.clock)) => begun,
             };
             match begun {
                 Ok(Some(begun)) => {
@@ -325,8 +335,8 @@ impl<C: Clock, E: Entropy> Process<C, E> {
     /// Raises the ledger on a store whose lease this process has.
     async fn write_on(&mut self, store: Backend, warm: Warm) -> Result<Phase, Box<StartError>> {
         let (clock, entropy) = (&self.clock, &self.entropy);
-        let store = Arc::new(store);
-        let prepared = Ground::prepare(&self.config, &**clock, &**entropy, store, true);
+        let place = (Arc::new(store), self.checkpoint.clone());
+        let prepared = Ground::prepare(&self.config, &**clock, &**entropy, place, true);
         let own = (clock, entropy);
         let ground = Box::pin(prepared).await?;
         let raised = Box::pin(raise(ground, &self.config, own, &self.at, warm)).await?;

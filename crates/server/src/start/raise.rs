@@ -5,7 +5,10 @@ use super::listeners::Listeners;
 use super::reload::Exchange;
 use super::rows::Warm;
 use super::stop::Parts;
-use super::{Ground, StartError, blindness, cards, end_rotations, log_check, rows, signed_reads};
+use super::{
+    Ground, StartError, blindness, cards, course, end_rotations, interrupted, log_check, rows,
+    signed_reads,
+};
 use crate::app::App;
 use crate::config::ServerConfig;
 use crate::connections::ConnectionFigures;
@@ -14,6 +17,7 @@ use crate::limits::Limiter;
 use crate::metrics::HttpFigures;
 use crate::others;
 use crate::passing::Passing;
+use crate::peers::Peers;
 use crate::presence::Presence;
 use crate::role::Role;
 use std::net::SocketAddr;
@@ -65,6 +69,7 @@ pub(super) async fn raise<C: Clock, E: Entropy>(
     let opened = rows::open_ledger(&ground, config, &signers, clock, entropy, warm);
     let ((sequencer, ledger), read_model) = Box::pin(opened).await?;
     let (identity, store) = (ground.identity, ground.store);
+    ground.stored.adoption_is_recorded().await?;
     let mut checkpoints = ground.stored.follow(clock.clone(), signers);
     let world = ledger.world();
     super::tell_of_start(&identity, &world, at.local_addr, ground.is_new);
@@ -84,6 +89,13 @@ pub(super) async fn raise<C: Clock, E: Entropy>(
     let log = (identity.opened.log_id, world.head().size);
     let (feeds, acks) = Feeds::open(&config.data_dir, log, clock, &identity.envelope_key).await;
     let lease = store.lease();
+    match &lease {
+        Some(_) => {
+            let peers = Peers::of(config, &identity);
+            interrupted::watch_over(&store, &ledger, peers, clock, &stopping);
+        }
+        None => course::keep(&config.data_dir, &ledger, clock, &stopping),
+    }
     let app = Arc::new(App {
         connections: at.figures.clone(),
         log_check,
@@ -112,6 +124,7 @@ pub(super) async fn raise<C: Clock, E: Entropy>(
         presence: Presence::default(),
         feeds,
         signed: checkpoints.signed(),
+        unstored: checkpoints.unstored(),
         watching,
         stopping,
     });

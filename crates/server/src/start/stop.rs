@@ -1,5 +1,7 @@
 //! The way down: asked for, or because the ledger cannot go on.
 
+mod displaced;
+
 use super::StartError;
 use super::follow::Unlike;
 use super::listeners::Open;
@@ -11,7 +13,7 @@ use tokio::task::{JoinError, JoinHandle};
 use x811_ledger::checkpoint::{CheckpointStopped, CheckpointStoreError};
 use x811_ledger::clock::Clock;
 use x811_ledger::sequencer::{OpenError, Stopped};
-use x811_store::{Backend, Lease, ReadRows};
+use x811_store::{Backend, Displaced, Lease, ReadRows};
 
 /// How long requests that were taken may still take.
 const REQUESTS_GRACE: Duration = Duration::from_secs(5);
@@ -62,6 +64,9 @@ pub enum RunError {
     /// What is followed is another log than was signed.
     #[error(transparent)]
     Unlike(#[from] Unlike),
+    /// A file of the data directory was removed, moved or replaced while it was open.
+    #[error("{0}")]
+    Displaced(String),
     /// This process could not stand by, or not take over.
     #[error(transparent)]
     Start(#[from] Box<StartError>),
@@ -94,6 +99,7 @@ struct First {
     signed: Option<Result<(), RunError>>,
     served: Option<Result<(), RunError>>,
     watched: Option<Result<(), RunError>>,
+    displaced: Option<Displaced>,
     is_replaced: bool,
 }
 
@@ -145,6 +151,9 @@ async fn first<C: Clock>(
         ended = &mut open.served => first.served = Some(flat_io(ended)),
         ended = &mut parts.watcher => first.watched = Some(ended.map_err(RunError::from)),
         () = lost(parts.lease.clone()) => first.is_replaced = true,
+        displaced = displaced::noticed(&parts.store, &parts.read_model) => {
+            first.displaced = Some(displaced);
+        }
         () = stopped(stop.subscribe()) => {}
     }
     let may_be_replaced = matches!(
@@ -196,10 +205,18 @@ async fn wind_up(parts: Parts, first: First) -> Result<(), RunError> {
         Some(signed) => signed,
         None => last_checkpoint(parts.checkpoints).await,
     };
+    let found = || displaced::found(&parts.store, &parts.read_model);
+    let displaced = match first.displaced.or_else(found) {
+        Some(displaced) => Some(displaced::saved(displaced, &parts.store).await),
+        None => None,
+    };
     close(parts.store, parts.read_model).await;
     last_acks(parts.acks).await;
     if is_replaced {
         return Err(RunError::Replaced);
+    }
+    if let Some(displaced) = displaced {
+        return Err(displaced);
     }
     let served = first.served.unwrap_or(Ok(()));
     ledger.and(signed).and(served).and(watched)

@@ -12,6 +12,7 @@ mod agents;
 mod base;
 mod bundle;
 mod capabilities;
+mod checkpoint;
 mod codes;
 mod conduct;
 mod connections;

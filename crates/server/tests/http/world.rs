@@ -214,6 +214,16 @@ impl World {
         async move { self.post(body).await.expect(202) }
     }
 
+    /// Waits for the disk: a test's time may pass faster than a checkpoint is written.
+    pub(crate) async fn checkpoint_is_stored(&self) {
+        while self.get("/ready").await.json()["why"]
+            .to_string()
+            .contains("checkpoint")
+        {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// An agent with a wallet that can do `translate`, registered.
     pub(crate) async fn agent(&self) -> Agent {
         let agent = Agent::new();

@@ -12,12 +12,16 @@ use super::open::check_synchronous;
 /// `mine` locks the writer's row until the commit, standbys included: who takes over waits for it,
 /// and a writer that was replaced finds it changed. `allowed` sees the log as of the beginning of
 /// the statement; a record that came in between is met at the primary key. The setting is read here and
-/// not at the start alone: a reload, or a pooler, may change it (stores.md section 3).
+/// not at the start alone: a reload, or a pooler, may change it (stores.md section 3). `running` keeps a
+/// writer out that slept past its lease (`LEASE_MS`), wherever it was stopped, until `renewal` lets it in.
 const APPEND: &str = "
 WITH mine AS MATERIALIZED (
     SELECT FROM writer WHERE epoch = $1 AND holder = $2 FOR SHARE
+), running AS MATERIALIZED (
+    SELECT FROM lease WHERE renewed_at > clock_timestamp() - interval '3 seconds'
 ), allowed AS MATERIALIZED (
     SELECT FROM mine WHERE $3 = (SELECT coalesce(max(position) + 1, 0) FROM records)
+        AND EXISTS (SELECT FROM running)
         AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
 ), new_records AS (
     INSERT INTO records (position, leaf)
@@ -57,7 +61,8 @@ WITH mine AS MATERIALIZED (
     SELECT 0, $23, $24::bytea WHERE length($24::bytea) > 0 AND EXISTS (SELECT FROM allowed)
     ON CONFLICT (only_row) DO UPDATE SET size = excluded.size, frontier = excluded.frontier
 )
-SELECT EXISTS (SELECT FROM mine), EXISTS (SELECT FROM allowed), current_setting('synchronous_commit')";
+SELECT EXISTS (SELECT FROM mine), EXISTS (SELECT FROM allowed), current_setting('synchronous_commit'),
+    EXISTS (SELECT FROM running)";
 
 /// The statement for `commit` by the writer `holder` of `epoch`. Its row says whether that is the
 /// writer, and whether it was written, which it is where the log had the size it expects and commits
@@ -111,11 +116,15 @@ pub(super) fn append<'q>(
         .bind(&*commit.frontier)
 }
 
-/// What the row of [`append`] says; an error where commits of this writer do not wait for the disk.
+/// What the row of [`append`] says; an error where commits of this writer do not wait for the disk, or
+/// its lease has run out.
 pub(super) fn is_mine_and_written(row: &PgRow) -> Result<(bool, bool), PostgresError> {
     let (is_mine, is_written) = (row.try_get(0)?, row.try_get(1)?);
     if is_mine {
         check_synchronous(row.try_get(2)?)?;
+        if !row.try_get::<bool, _>(3)? {
+            return Err(PostgresError::RanOut);
+        }
     }
     Ok((is_mine, is_written))
 }

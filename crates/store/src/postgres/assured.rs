@@ -45,7 +45,12 @@ impl Assured {
 
     /// Whether they confirmed within the last three seconds, and are named.
     pub(super) fn is_sure(&self) -> bool {
-        self.is_named && self.at.elapsed() < COUNTS
+        self.is_named && self.is_recent()
+    }
+
+    /// Whether they confirmed something within the last three seconds.
+    pub(super) fn is_recent(&self) -> bool {
+        self.at.elapsed() < COUNTS
     }
 }
 
@@ -90,7 +95,9 @@ async fn look(
     named?;
     if assured.borrow().at.elapsed() >= LOOK_EVERY {
         owner.barrier(session).await?;
-        assured.send_modify(Assured::confirm);
+        if !owner.note_confirmation().await {
+            return Err(PostgresError::RanOut);
+        }
     }
     Ok(())
 }

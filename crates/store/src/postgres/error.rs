@@ -61,6 +61,12 @@ pub enum PostgresError {
         /// How long ago, by the database's clock.
         age_ms: u64,
     },
+    /// The lease of this process has run out, though nobody else has it.
+    #[error(
+        "this process did not renew its lease within 3 s, and nothing was recorded: it renews it once the \
+         database answers and no peer is ahead. See to the database and to the connection with it"
+    )]
+    RanOut,
     /// The log was moved, or is being copied.
     #[error(transparent)]
     Sealed(#[from] Sealed),

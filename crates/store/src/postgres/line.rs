@@ -1,5 +1,6 @@
 //! The one session that writes, and what is known of the log that it writes to.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Postgres;
@@ -16,6 +17,7 @@ use super::error::PostgresError;
 use super::open::{end_sessions, session_name};
 use super::quorum::Quorum;
 use super::reading;
+use super::renewal::Gate;
 use super::session;
 use super::url::StoreUrl;
 
@@ -32,6 +34,7 @@ pub(super) struct Owner {
     pub(super) quorum: Option<Quorum>,
     /// What is known of the standbys of `quorum`.
     pub(super) assured: watch::Sender<Assured>,
+    pub(super) gate: Arc<Gate>,
     pub(super) line: Mutex<Line>,
 }
 
@@ -101,7 +104,12 @@ impl Owner {
         if let Some(quorum) = &self.quorum {
             let confirmed = quorum.confirm(&mut session).await;
             confirmed.map_err(|error| unknown(Box::new(error)))?;
-            self.assured.send_modify(Assured::confirm);
+            if !self.note_confirmation().await {
+                return Err(AppendError::Fenced {
+                    epoch: self.epoch,
+                    current_epoch: self.epoch.saturating_add(1),
+                });
+            }
         }
         *line = Line {
             session: Some(session),
@@ -183,7 +191,22 @@ impl Owner {
         let mut session = session::connect(&self.url.as_session(&name)).await?;
         end_sessions(&mut session, &self.holder).await?;
         self.barrier(&mut session).await?;
+        if self.quorum.is_some() && !self.note_confirmation().await {
+            return Err(PostgresError::RanOut);
+        }
         Ok(session)
+    }
+
+    /// Notes that standbys have confirmed what they must. Where they had not for long, this process may
+    /// have been cut off and its database left behind: then it compares itself with its peers first, and
+    /// false says that it must not write any more.
+    pub(super) async fn note_confirmation(&self) -> bool {
+        let is_recent = self.assured.borrow().is_recent();
+        if !is_recent && !self.gate.pass().await {
+            return false;
+        }
+        self.assured.send_modify(Assured::confirm);
+        true
     }
 
     /// Once this returns, standbys have everything that can be read of the log now. Something is

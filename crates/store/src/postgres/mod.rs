@@ -11,6 +11,7 @@
 //! | `quorum` | that what was committed lies on standbys |
 //! | `assured` | that they go on confirming while nothing is committed |
 //! | `moment` | how long ago a lease was renewed |
+//! | `renewal` | how it is renewed, and what comes before that where it ran out |
 //! | `published` | how far that is known, for processes that stand by; who follows |
 //! | `reading` | everything that is read |
 //! | `checkpoint` | the last signed checkpoint |
@@ -28,6 +29,7 @@ mod open;
 mod published;
 mod quorum;
 mod reading;
+mod renewal;
 mod session;
 mod store;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! How long ago something was, on a machine that may have been suspended since.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
@@ -22,6 +22,12 @@ impl Moment {
             monotonic: Instant::now(),
             wall: SystemTime::now(),
         }
+    }
+
+    /// The wall clock, in milliseconds since the Unix epoch.
+    pub(super) fn wall_ms(&self) -> u64 {
+        let since = self.wall.duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
     /// The time since, by the clock that counted more of it: nothing counts for longer than it may.

@@ -11,6 +11,7 @@ use sqlx::postgres::PgConnection;
 use tokio::time::{Instant, sleep};
 
 use super::error::PostgresError;
+use super::moment::Moment;
 use super::quorum::Quorum;
 use super::session;
 use super::url::StoreUrl;
@@ -25,6 +26,12 @@ pub(super) const RENEW_EVERY: Duration = Duration::from_millis(500);
 
 /// A writer that was killed holds its lease a little longer.
 const LEASE_PATIENCE: Duration = Duration::from_millis(LEASE_MS + 1_000);
+
+/// How far a host's clock may be off the database's before its process leaves a free lease to others.
+const OFF_MS: u64 = 5_000;
+
+/// How long it leaves it to them. A take-over by a process alone stays within 5 s.
+const YIELDS: Duration = Duration::from_millis(1_000);
 
 /// Time between two looks at a lease that is held.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -121,7 +128,8 @@ fn is_new_enough(version: i32) -> bool {
     }
 }
 
-/// Raises the epoch for `holder`, once nobody holds the lease; waits for that as `wait` says.
+/// Raises the epoch for `holder`, once nobody holds the lease; waits for that as `wait` says. Where this
+/// host's clock is wrong, others that wait come first (stores.md section 2).
 /// Everything that the writer before had under way has ended when this returns.
 pub(super) async fn take_over(
     connection: &mut PgConnection,
@@ -134,21 +142,73 @@ pub(super) async fn take_over(
         quorum.check_settings(&mut *connection).await?;
     }
     let (begun, mut told) = (Instant::now(), false);
+    let mut free_since = None;
+    let mut ahead = None;
     loop {
-        match seize(connection, holder, purpose, LEASE_MS).await? {
-            Seized::Epoch(epoch) => return Ok(epoch),
-            Seized::Held { age_ms } if begun.elapsed() >= LEASE_PATIENCE => {
-                if wait == Wait::ForTheLease {
-                    return Err(PostgresError::Held { age_ms });
+        let is_off = is_off(connection).await?;
+        let free_for = free_since.map(|since: Instant| since.elapsed());
+        let lease_ms = match is_off && yields(free_for) {
+            true => u64::MAX,
+            false => LEASE_MS,
+        };
+        let patience = match is_off {
+            true => LEASE_PATIENCE + YIELDS,
+            false => LEASE_PATIENCE,
+        };
+        let is_stale = ahead.is_some_and(|(most_ms, now_ms)| most_ms - now_ms >= LEASE_MS);
+        let age_ms = match seize(connection, holder, purpose, (lease_ms, is_stale)).await? {
+            Seized::Epoch(epoch) => {
+                if is_off {
+                    tracing::warn!("this host's clock is more than 5 s off the database's: set it");
                 }
-                if !std::mem::replace(&mut told, true) {
-                    tracing::info!("another process writes to this ledger: waiting to take over");
-                }
-                sleep(LOOK_EVERY).await;
+                return Ok(epoch);
             }
-            Seized::Held { .. } => sleep(LOOK_EVERY).await,
+            Seized::Held { age_ms, ahead_ms } => {
+                ahead = ahead_of(ahead, ahead_ms);
+                age_ms
+            }
+        };
+        if age_ms >= LEASE_MS {
+            free_since.get_or_insert_with(Instant::now);
+        } else {
+            free_since = None;
         }
+        if begun.elapsed() >= patience {
+            if wait == Wait::ForTheLease {
+                return Err(PostgresError::Held { age_ms });
+            }
+            if !std::mem::replace(&mut told, true) {
+                tracing::info!("another process writes to this ledger: waiting to take over");
+            }
+        }
+        sleep(LOOK_EVERY).await;
     }
+}
+
+/// The most that a lease was seen to lie ahead of the database's clock since it was renewed, and what it
+/// does now; `None` where it does not. A server that was promoted has a clock of its own.
+fn ahead_of(before: Option<(u64, u64)>, ahead_ms: u64) -> Option<(u64, u64)> {
+    let most_ms = match before {
+        Some((most_ms, last_ms)) if ahead_ms <= last_ms => most_ms,
+        Some(_) | None => ahead_ms,
+    };
+    (ahead_ms > 0).then_some((most_ms, ahead_ms))
+}
+
+/// Whether a process with a wrong clock still leaves a lease to others that was seen free for so long.
+fn yields(free_for: Option<Duration>) -> bool {
+    free_for.is_none_or(|free_for| free_for < YIELDS)
+}
+
+/// Whether this host's wall clock is too far off the database's to be the first to take over.
+async fn is_off(connection: &mut PgConnection) -> Result<bool, PostgresError> {
+    let asked = Moment::now();
+    let now_ms: i64 =
+        sqlx::query_scalar("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+            .fetch_one(connection)
+            .await?;
+    let own_ms = asked.wall_ms().midpoint(Moment::now().wall_ms());
+    Ok(own_ms.abs_diff(now_ms.max(0).cast_unsigned()) > OFF_MS)
 }
 
 /// How long another writer is waited for.
@@ -167,15 +227,21 @@ pub(super) enum Seized {
     /// Done: this is the new epoch.
     Epoch(u64),
     /// Somebody holds the lease.
-    Held { age_ms: u64 },
+    Held {
+        /// Time since it was renewed.
+        age_ms: u64,
+        /// By how much that moment lies ahead of the database's clock.
+        ahead_ms: u64,
+    },
 }
 
-/// Takes over from a writer whose lease is `lease_ms` old.
+/// Takes over from a writer whose lease is `lease_ms` old, or lies ahead of the database's clock where
+/// that `is_stale`.
 pub(super) async fn seize(
     connection: &mut PgConnection,
     holder: &str,
     purpose: Purpose,
-    lease_ms: u64,
+    (lease_ms, is_stale): (u64, bool),
 ) -> Result<Seized, PostgresError> {
     let mut turn = connection.begin().await?;
     // Of several candidates one after the other. Of the schema, as other ledgers have theirs.
@@ -188,9 +254,10 @@ pub(super) async fn seize(
     )
     .fetch_one(&mut *turn)
     .await?;
+    let ahead_ms = age_ms.min(0).unsigned_abs();
     let age_ms = age_ms.max(0).cast_unsigned();
-    if age_ms < lease_ms {
-        return Ok(Seized::Held { age_ms });
+    if age_ms < lease_ms && !(is_stale && ahead_ms > 0) {
+        return Ok(Seized::Held { age_ms, ahead_ms });
     }
     // A dead client's session that waits for standbys would hold the writer's row.
     if let Some(before) = before {
@@ -253,7 +320,22 @@ pub(super) fn session_name(holder: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::is_new_enough;
+    use super::{YIELDS, ahead_of, is_new_enough, yields};
+
+    #[test]
+    fn stores_2_a_lease_that_lies_ahead_is_stale_once_nobody_renews_it() {
+        let seen = |all: &[u64]| all.iter().fold(None, |before, now| ahead_of(before, *now));
+        assert_eq!(seen(&[20_000, 19_800, 16_000]), Some((20_000, 16_000)));
+        assert_eq!(seen(&[20_000, 16_000, 19_900]), Some((19_900, 19_900)));
+        assert_eq!(seen(&[20_000, 0]), None);
+    }
+
+    #[test]
+    fn stores_2_a_process_with_a_wrong_clock_leaves_a_free_lease_to_others_for_a_while() {
+        assert!(yields(None));
+        assert!(yields(Some(YIELDS / 2)));
+        assert!(!yields(Some(YIELDS)));
+    }
 
     #[test]
     fn releases_that_lose_commits_are_refused() {

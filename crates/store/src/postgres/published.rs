@@ -1,6 +1,7 @@
 //! How far the log is known to lie wherever it must (stores.md section 3), for processes that stand by
 //! and for the operator; and who follows it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::PgPool;
@@ -12,6 +13,7 @@ use super::assured::Assured;
 use super::error::PostgresError;
 use super::moment::Moment;
 use super::open::LEASE_MS;
+use super::renewal::Gate;
 
 /// A follower that was not seen for so long is not told of any more.
 const FORGOTTEN: &str = "1 hour";
@@ -168,6 +170,7 @@ pub struct Lease {
     pub(super) renewed: watch::Receiver<Renewed>,
     /// Absent where no standby has to confirm.
     pub(super) assured: Option<watch::Receiver<Assured>>,
+    pub(super) gate: Arc<Gate>,
 }
 
 /// When a lease was renewed last, and whether another process has it by now.
@@ -191,6 +194,23 @@ impl Lease {
     pub fn is_confirmed(&self) -> bool {
         let assured = self.assured.as_ref();
         assured.is_none_or(|assured| assured.borrow().is_sure())
+    }
+
+    /// Ready once the process has to compare its log with those of its peers: its lease ran out, or the
+    /// standbys that must confirm did not for as long. Until [`Lease::go_on`] nothing is acknowledged.
+    /// Where nobody has called this, the process goes on by itself.
+    pub async fn interrupted(&self) {
+        self.gate.shut().await;
+    }
+
+    /// Lets the process write again: no peer is ahead of it.
+    pub fn go_on(&self) {
+        self.gate.open();
+    }
+
+    /// Ends the lease of this process: a peer is ahead of it.
+    pub fn give_up(&self) {
+        self.gate.end();
     }
 
     /// Ready once another process has it.

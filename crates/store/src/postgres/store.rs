@@ -4,12 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::Connection as _;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnection, PgPool};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 use x811_eventlog::{AppendError, EventLog, Head, ReadError, Record};
 use x811_ledger::port::{Body, Commit, IndexCounts, LedgerStore, SpentNonce};
 use x811_protocol::digest::Digest;
@@ -23,17 +21,15 @@ use super::checkpoint::CheckpointRow;
 use super::error::PostgresError;
 use super::line::{Line, Owner};
 use super::moment::Moment;
-use super::open::{self, MIGRATIONS, RENEW_EVERY, Wait, session_name};
+use super::open::{self, MIGRATIONS, Wait};
 use super::published::{self, DatabaseStandby, Follower, Lease, Published, Renewed};
 use super::quorum::Quorum;
 use super::reading;
+use super::renewal::Renewal;
 use super::session;
 use super::url::StoreUrl;
 use crate::purpose::Purpose;
 use crate::sole::sole;
-
-/// The shortest time between two publications of how far the log is sure.
-const PUBLISH_PAUSE: Duration = Duration::from_millis(20);
 
 /// Most sessions that read.
 const MAX_READERS: u32 = 8;
@@ -119,11 +115,11 @@ impl PostgresStore {
         url: &StoreUrl,
     ) -> Result<PostgresStore, PostgresError> {
         let (mut session, holder) = open::prepared(tables, url).await?;
-        match open::seize(&mut session, &holder, Purpose::Ledger, 0).await? {
+        match open::seize(&mut session, &holder, Purpose::Ledger, (0, false)).await? {
             open::Seized::Epoch(epoch) => {
                 PostgresStore::owning(url, session, holder, epoch, None).await
             }
-            open::Seized::Held { age_ms } => Err(PostgresError::Held { age_ms }),
+            open::Seized::Held { age_ms, .. } => Err(PostgresError::Held { age_ms }),
         }
     }
 
@@ -140,6 +136,7 @@ impl PostgresStore {
             epoch,
             quorum,
             assured: watch::Sender::new(Assured::now()),
+            gate: Arc::default(),
             line: Mutex::default(),
         };
         owner.barrier(&mut session).await?;
@@ -152,7 +149,15 @@ impl PostgresStore {
             is_lost: false,
         });
         let mut renewal = JoinSet::new();
-        renewal.spawn(renew(url.clone(), holder, inner.size.subscribe(), renewed));
+        let renewing = Renewal {
+            url: url.clone(),
+            holder,
+            size: inner.size.subscribe(),
+            renewed,
+            gate: owner.gate.clone(),
+        };
+        let gate = owner.gate.clone();
+        renewal.spawn(renewing.run());
         renewal.spawn(look_after(owner));
         Ok(PostgresStore {
             inner,
@@ -160,6 +165,7 @@ impl PostgresStore {
             lease: Some(Lease {
                 renewed: seen,
                 assured,
+                gate,
             }),
         })
     }
@@ -282,6 +288,10 @@ impl PostgresStore {
     /// Ends the sessions and lets go of the lease. Dropping the store ends the sessions too, but the
     /// next writer then waits until the lease has run out.
     pub async fn close(mut self) {
+        if let Some(lease) = &self.lease {
+            // A commit that waits for a comparison with peers would wait for ever.
+            lease.give_up();
+        }
         self.renewal.shutdown().await;
         let inner = sole(self.inner).await;
         if let Some(owner) = inner.owner {
@@ -357,68 +367,6 @@ impl Inner {
             *known = size.max(*known);
             is_longer
         });
-    }
-}
-
-/// Renews the lease of `holder` until another one has it, and publishes how far the log is sure.
-async fn renew(
-    url: StoreUrl,
-    holder: String,
-    mut size: watch::Receiver<u64>,
-    renewed: watch::Sender<Renewed>,
-) {
-    // Nobody is acknowledged by it: a renewal that a crash undoes lets others take over sooner.
-    let session = url
-        .as_session(&session_name(&holder))
-        .options([("synchronous_commit", "off")]);
-    loop {
-        match session::connect(&session).await {
-            Ok(mut connection) => {
-                match renew_on(&mut connection, &holder, &mut size, &renewed).await {
-                    Ok(()) => {
-                        tracing::error!("another process has the lease of this ledger");
-                        renewed.send_modify(|renewed| renewed.is_lost = true);
-                        let _ = connection.close().await;
-                        return;
-                    }
-                    Err(error) => tracing::warn!(%error, "the lease could not be renewed"),
-                }
-            }
-            Err(error) => tracing::warn!(%error, "the lease could not be renewed"),
-        }
-        sleep(RENEW_EVERY).await;
-    }
-}
-
-async fn renew_on(
-    connection: &mut PgConnection,
-    holder: &str,
-    size: &mut watch::Receiver<u64>,
-    renewed: &watch::Sender<Renewed>,
-) -> Result<(), sqlx::Error> {
-    loop {
-        // Before it is asked for: a renewal counts from then.
-        let at = Moment::now();
-        let published = *size.borrow_and_update();
-        let renewal = sqlx::query(
-            "UPDATE lease SET renewed_at = clock_timestamp(), published = greatest(published, $2)
-             WHERE holder = $1",
-        );
-        let renewal = renewal.bind(holder).bind(published.cast_signed());
-        if renewal.execute(&mut *connection).await?.rows_affected() == 0 {
-            return Ok(());
-        }
-        renewed.send_modify(|renewed| renewed.at = at);
-        sleep(PUBLISH_PAUSE).await;
-        let more = async {
-            if size.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        };
-        tokio::select! {
-            () = more => {}
-            () = sleep(RENEW_EVERY) => {}
-        }
     }
 }
 

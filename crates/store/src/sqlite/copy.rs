@@ -4,12 +4,27 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
+use sqlx::sqlite::SqliteConnection;
+
 use super::error::{OpenError, StoreError};
 use super::readers::Readers;
 
 /// Copies the database behind `readers`, as of one commit, into `target`, which must not exist.
 /// The copy has mode 0600, no WAL, and is durable when this returns.
 pub(super) async fn copy(readers: &Readers, target: &Path) -> Result<(), OpenError> {
+    let reader = readers.get().await;
+    let mut reader = reader.map_err(|source| OpenError::Database {
+        file: target.to_owned(),
+        source,
+    })?;
+    copy_by(&mut reader, target).await
+}
+
+/// The same by one connection.
+pub(super) async fn copy_by(
+    connection: &mut SqliteConnection,
+    target: &Path,
+) -> Result<(), OpenError> {
     let unusable = |source: io::Error| OpenError::File {
         path: target.to_owned(),
         source,
@@ -21,7 +36,7 @@ pub(super) async fn copy(readers: &Readers, target: &Path) -> Result<(), OpenErr
             "SQLite takes only UTF-8 file names",
         ))
     })?;
-    vacuum_into(readers, name)
+    vacuum_into(connection, name)
         .await
         .map_err(|source| OpenError::Database {
             file: target.to_owned(),
@@ -30,10 +45,10 @@ pub(super) async fn copy(readers: &Readers, target: &Path) -> Result<(), OpenErr
     sync(target).map_err(unusable)
 }
 
-async fn vacuum_into(readers: &Readers, target: &str) -> Result<(), StoreError> {
+async fn vacuum_into(connection: &mut SqliteConnection, target: &str) -> Result<(), StoreError> {
     sqlx::query("VACUUM INTO ?")
         .bind(target)
-        .execute(&mut *readers.get().await?)
+        .execute(connection)
         .await?;
     Ok(())
 }

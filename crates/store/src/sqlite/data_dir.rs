@@ -14,6 +14,9 @@ const CHAIN: &str = "chain.db";
 const FEED: &str = "feed.db";
 const STORE_URL: &str = "store-url";
 
+/// Files that SQLite keeps beside a database while it is open: the write-ahead log and its index.
+pub(super) const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
+
 /// A directory that holds a ledger.
 #[derive(Debug, Clone)]
 pub(crate) struct DataDir(PathBuf);
@@ -44,8 +47,13 @@ impl DataDir {
         self.0.join(LEDGER)
     }
 
-    pub(super) fn read_model(&self) -> PathBuf {
+    pub(crate) fn read_model(&self) -> PathBuf {
         self.0.join(READ_MODEL)
+    }
+
+    /// The file that the writing process holds locked.
+    pub(super) fn lock(&self) -> PathBuf {
+        self.0.join(LOCK)
     }
 
     pub(super) fn chain(&self) -> PathBuf {
@@ -88,7 +96,7 @@ impl DataDir {
 
     /// Takes the exclusive lock; it is held until the file is dropped or the process ends.
     pub(crate) fn own(&self) -> Result<File, OpenError> {
-        let path = self.0.join(LOCK);
+        let path = self.lock();
         let file = create_private(&path).map_err(|source| file_error(&path, source))?;
         loop {
             return match file.try_lock() {
@@ -144,7 +152,7 @@ impl DataDir {
 }
 
 /// A file that SQLite keeps beside a database.
-fn beside(file: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(file: &Path, suffix: &str) -> PathBuf {
     let mut path = file.as_os_str().to_owned();
     path.push(suffix);
     PathBuf::from(path)

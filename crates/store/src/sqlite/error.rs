@@ -8,6 +8,8 @@ use thiserror::Error;
 use x811_eventlog::{AppendError, ReadError};
 use x811_ledger::port::DamagedRow;
 
+use super::open_files::Displaced;
+use crate::file_fault::next_step;
 use crate::postgres::PostgresError;
 use crate::purpose::Sealed;
 
@@ -62,7 +64,7 @@ pub enum OpenError {
         source: MigrateError,
     },
     /// A file or the directory could not be made or read.
-    #[error("{} could not be used ({source}): check that it exists and is yours", path.display())]
+    #[error("{} could not be used ({source}): {}", path.display(), next_step(path, source))]
     File {
         /// The file or directory.
         path: PathBuf,
@@ -90,6 +92,17 @@ pub enum OpenError {
          Without it a second log would begin under the same keys", directory.display()
     )]
     InDatabase {
+        /// The data directory.
+        directory: PathBuf,
+    },
+    /// A directory that has the read model of a ledger, and no log.
+    #[error(
+        "{} has the read model of a ledger (read.db) and no log. If the log is in a PostgreSQL \
+         database, give its address with --store-url. If it was in ledger.db, that file was removed or \
+         its disk is not mounted: put it back, or restore a backup with `x811 restore`. Without either \
+         a second log would begin under the same keys", directory.display()
+    )]
+    NoLog {
         /// The data directory.
         directory: PathBuf,
     },
@@ -171,8 +184,16 @@ pub enum StoreError {
     #[error("the disk failed ({0}); look at the system's log, then check the file with an audit")]
     Disk(#[source] sqlx::Error),
     /// The database file, its WAL or its index may not be opened or written.
-    #[error("the database file, its -wal or its -shm may not be opened; check owner and mode")]
+    #[error(
+        "the database file, its -wal or its -shm may not be opened or written; check owner and mode of \
+         the files in the data directory, and that its file system is mounted for writing"
+    )]
     NotPermitted(#[source] sqlx::Error),
+    /// What was written is in a file that its path does not name any more.
+    #[error(
+        "{0}: what was written to it may be gone with this process, and is acknowledged to nobody"
+    )]
+    Displaced(Displaced),
     /// Opened for reading only.
     #[error("this store was opened read-only; open it as its owner to write")]
     ReadOnly,
@@ -298,6 +319,7 @@ impl OpenError {
             | OpenError::NoLedger { .. }
             | OpenError::File { .. }
             | OpenError::InDatabase { .. }
+            | OpenError::NoLog { .. }
             | OpenError::InDirectory { .. }
             | OpenError::Sealed { .. }
             | OpenError::Postgres(_)

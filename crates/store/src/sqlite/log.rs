@@ -21,6 +21,7 @@ use super::error::{OpenError, StoreError};
 use super::indexes::{self, read_bodies};
 use super::insert::{MAX_IN, select_in};
 use super::migrations::LEDGER;
+use super::open_files::{Displaced, OpenFiles};
 use super::packed::{Packed, blob, places};
 use super::readers::Readers;
 use super::sound;
@@ -104,6 +105,7 @@ pub struct SqliteLog {
 struct Owner {
     writer: Writer,
     epoch: u64,
+    files: OpenFiles,
     _lock: File,
 }
 
@@ -131,7 +133,9 @@ impl SqliteLog {
                 directory: data_dir.path().to_owned(),
                 sealed,
             })?;
-        let size = stored_size(&mut connection)
+        // A reader stays open from here on, so the write-ahead log is the same until the end.
+        let readers = database.readers();
+        let size = size_read(&readers)
             .await
             .map_err(|error| database.failed(error))?;
         let tags = NewTags::open(&mut connection, kept_tags)
@@ -139,8 +143,9 @@ impl SqliteLog {
             .map_err(|error| database.failed(error))?;
         Ok(Self {
             tags,
-            readers: database.readers(),
+            readers,
             owner: Some(Owner {
+                files: database.open_files().and(data_dir.lock()),
                 writer: Writer::new(database, connection),
                 epoch,
                 _lock: lock,
@@ -177,6 +182,40 @@ impl SqliteLog {
 
     pub(super) fn readers(&self) -> &Readers {
         &self.readers
+    }
+
+    /// The first of the open files that its path does not name any more.
+    pub(super) fn displaced(&self) -> Option<Displaced> {
+        self.owner.as_ref()?.files.displaced()
+    }
+
+    /// Refuses to vouch for what was written to a file that its path does not name any more.
+    fn is_in_place(&self) -> Result<(), StoreError> {
+        match self.displaced() {
+            Some(displaced) => Err(StoreError::Displaced(displaced)),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves the open write-ahead log into the open database; `false` where that is not done.
+    pub(super) async fn settle(&self) -> bool {
+        match &self.owner {
+            Some(owner) => owner.writer.settle().await,
+            None => false,
+        }
+    }
+
+    /// Writes everything from the open files into the new database `target`, whatever their paths name.
+    /// What the old one leaves beside itself is removed.
+    pub(super) async fn rescue(&self, target: &Path) -> Result<(), OpenError> {
+        let owner = self.owner.as_ref();
+        let owner = owner.ok_or_else(|| OpenError::Database {
+            file: target.to_owned(),
+            source: StoreError::ReadOnly,
+        })?;
+        owner.writer.copy_to(target).await?;
+        owner.files.remove_companions();
+        Ok(())
     }
 
     /// What is wrong with the form of the database.
@@ -231,6 +270,11 @@ impl SqliteLog {
             })?;
         tags.holds(commit, &filing);
         self.note_size(head.size);
+        self.is_in_place()
+            .map_err(|error| AppendError::OutcomeUnknown {
+                expected_size: commit.expected_size,
+                source: Box::new(error),
+            })?;
         Ok(head)
     }
 
@@ -345,6 +389,7 @@ impl EventLog for SqliteLog {
     }
 
     async fn head(&self) -> Result<Head, ReadError> {
+        self.is_in_place()?;
         let head = stored_head(&mut *self.readers.get().await?).await?;
         self.note_size(head.size);
         Ok(head)

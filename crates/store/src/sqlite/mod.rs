@@ -11,6 +11,7 @@ mod indexes;
 mod insert;
 mod log;
 mod migrations;
+mod open_files;
 mod own_thread;
 mod packed;
 mod read_model;
@@ -30,6 +31,7 @@ pub use error::{OpenError, StoreError, UniqueKey};
 pub use feed::{AckFile, FeedAck};
 pub use log::SqliteLog;
 pub(crate) use migrations::{Step, migrator};
+pub use open_files::{Displaced, Fate};
 pub use read_model::{ReadRows, RowDifference};
 pub use store::SqliteStore;
 

@@ -32,6 +32,7 @@ use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
 use super::insert::insert;
 use super::migrations::READ;
+use super::open_files::{Displaced, OpenFiles};
 use super::readers::Readers;
 use super::sound;
 use super::store::wal_problems;
@@ -54,6 +55,7 @@ pub struct ReadRows {
     at_once: AtOnce,
     /// Absent when opened read-only.
     writer: Option<Writer>,
+    files: OpenFiles,
     /// Where the tree ended after the last batch of this process.
     edge: Mutex<Option<TileEdge>>,
     /// What was read of the tree before.
@@ -76,6 +78,7 @@ impl ReadRows {
         Ok(ReadRows {
             readers: database.readers(),
             at_once: AtOnce::new(&data_dir, &database),
+            files: database.open_files(),
             writer: Some(Writer::new(database, connection)),
             edge: Mutex::default(),
             known: Mutex::default(),
@@ -95,6 +98,7 @@ impl ReadRows {
         Ok(ReadRows {
             readers,
             at_once: AtOnce::new(&data_dir, &database),
+            files: OpenFiles::of([]),
             writer: None,
             edge: Mutex::default(),
             known: Mutex::default(),
@@ -111,6 +115,13 @@ impl ReadRows {
         let mut problems = wal_problems(&DataDir::at(data_dir).read_model());
         problems.extend(sound::problems(&self.readers, &READ).await?);
         Ok(problems)
+    }
+
+    /// The first of the open files that its path does not name any more: what is written to it is read
+    /// by nobody after this process.
+    #[must_use]
+    pub fn displaced(&self) -> Option<Displaced> {
+        self.files.displaced()
     }
 
     /// Throws the rows away, so that the next [`ReadRows::open`] begins at the first

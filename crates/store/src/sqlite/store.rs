@@ -17,6 +17,7 @@ use super::data_dir::DataDir;
 use super::error::{OpenError, StoreError};
 use super::indexes;
 use super::log::SqliteLog;
+use super::open_files::Displaced;
 use super::own_thread;
 use super::tags;
 use crate::purpose::Purpose;
@@ -93,6 +94,29 @@ impl SqliteStore {
     pub async fn copy_to(&self, target: &Path) -> Result<(), OpenError> {
         let target = DataDir::create(target)?;
         copy::copy(self.log.readers(), &target.ledger()).await
+    }
+
+    /// The first of the open files that its path does not name any more. Nothing is acknowledged any
+    /// more then, and the ledger has to end.
+    #[must_use]
+    pub fn displaced(&self) -> Option<Displaced> {
+        self.log.displaced()
+    }
+
+    /// Moves the open write-ahead log into the open database, so that this file has every commit,
+    /// whatever its path is. `false` where that is not done, or not known to be.
+    pub async fn settle(&self) -> bool {
+        self.log.settle().await
+    }
+
+    /// Writes everything from the open files into the directory `target`, whatever their paths name.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::File`], also when the file is there already, or [`OpenError::Database`].
+    pub async fn rescue(&self, target: &Path) -> Result<(), OpenError> {
+        let target = DataDir::create(target)?;
+        self.log.rescue(&target.ledger()).await
     }
 
     /// Gives the log the epoch `epoch`: whoever wrote so far, this writer included, is fenced out.

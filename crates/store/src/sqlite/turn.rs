@@ -1,12 +1,15 @@
 //! Writing: one transaction at a time on the one writer connection, under the writer epoch.
 
+use std::path::Path;
+
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::{Mutex, MutexGuard};
 use x811_eventlog::AppendError;
 
 use super::connect::{self, Database};
-use super::error::StoreError;
-use super::wal::Wal;
+use super::copy;
+use super::error::{OpenError, StoreError};
+use super::wal::{self, Wal};
 
 /// The writer of a database.
 #[derive(Debug)]
@@ -41,6 +44,27 @@ impl Writer {
             connection,
             wal: &self.wal,
         })
+    }
+
+    /// Copies the database as the connection has it open into the new file `target`. Where that
+    /// connection is gone nothing is copied: another one would open what the path names now.
+    pub(super) async fn copy_to(&self, target: &Path) -> Result<(), OpenError> {
+        let mut slot = self.connection.lock().await;
+        let gone = || OpenError::Database {
+            file: self.database.file().to_owned(),
+            source: StoreError::from(sqlx::Error::WorkerCrashed),
+        };
+        copy::copy_by(slot.as_mut().ok_or_else(gone)?, target).await
+    }
+
+    /// Moves the open write-ahead log into the open database. `false` where that is not done, or not
+    /// known to be.
+    pub(super) async fn settle(&self) -> bool {
+        let mut slot = self.connection.lock().await;
+        match slot.as_mut() {
+            Some(connection) => matches!(wal::truncate(connection).await, Ok(true)),
+            None => false,
+        }
     }
 
     /// Waits for the turn before, then closes the connection.

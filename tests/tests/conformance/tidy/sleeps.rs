@@ -21,7 +21,7 @@ enum Reason {
 use Reason::{Fault, Look, Paused, Rate, Settling};
 
 /// Files with calls of `sleep`, each call with its reason.
-const SLEEPS: [(&str, &[Reason]); 26] = [
+const SLEEPS: [(&str, &[Reason]); 27] = [
     ("crates/store/src/postgres/tests/conformance.rs", &[Look]),
     ("crates/store/src/postgres/tests/places.rs", &[Look, Look]),
     ("crates/store/src/postgres/tests/quorum.rs", &[Look, Look]),
@@ -35,7 +35,8 @@ const SLEEPS: [(&str, &[Reason]); 26] = [
     ("tests/src/proxy.rs", &[Fault]),
     ("tests/tests/program/faults/bits.rs", &[Look]),
     ("tests/tests/program/faults/cluster.rs", &[Settling]),
-    ("tests/tests/program/faults/disk.rs", &[Look]),
+    ("tests/tests/program/faults/copies.rs", &[Fault]),
+    ("tests/tests/program/faults/disk.rs", &[Look, Look]),
     ("tests/tests/program/faults/exported.rs", &[Rate]),
     ("tests/tests/program/faults/flood.rs", &[Rate]),
     ("tests/tests/program/faults/hosts.rs", &[Look]),

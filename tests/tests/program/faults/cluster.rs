@@ -60,6 +60,11 @@ impl Servers {
     /// The primary dies, and is replaced as docs/scale.md says: both standbys are reached and detached,
     /// and the one that has more is promoted. A new one takes its place.
     pub(crate) async fn fail_over(&mut self) {
+        drop(self.replaced().await);
+    }
+
+    /// The same, and gives the server that was the primary, as it died.
+    pub(crate) async fn replaced(&mut self) -> Node {
         self.primary.kill();
         let [second, third] = &self.standbys;
         let more = usize::from(third.detach().await > second.detach().await);
@@ -70,7 +75,15 @@ impl Servers {
             .await;
         std::mem::swap(&mut self.primary, &mut self.standbys[more]);
         self.name().await;
-        self.standbys[more] = self.primary.standby(names[more]).await;
+        let standby = self.primary.standby(names[more]).await;
+        std::mem::replace(&mut self.standbys[more], standby)
+    }
+
+    /// The ledger's address on the server that is the primary now, whatever becomes of the name.
+    pub(crate) fn direct(&self) -> String {
+        let name = self.place.path().join("primary");
+        let socket = self.primary.socket().to_str().unwrap();
+        self.url.replace(name.to_str().unwrap(), socket)
     }
 
     /// All of them are lost, and a copy of what was is there by the same name, without standbys.

@@ -210,6 +210,19 @@ impl Used {
         assert!(self.ledger.is_running(), "{}", self.ledger.said());
     }
 
+    /// Messages are still taken, and `/ready` calls for attention with these words.
+    async fn attention(&self, words: &str) {
+        for _ in 0..LOOKS {
+            let (status, ready) = get(&self.ledger.url, "/ready").await.unwrap();
+            assert_eq!(status, 200, "{ready}");
+            if ready["attention"].to_string().contains(words) {
+                return;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        panic!("no attention: {}", self.ledger.said());
+    }
+
     /// Writes again without a restart.
     async fn recovers(&mut self) {
         for _ in 0..LOOKS {
@@ -330,12 +343,68 @@ async fn reliability_a_start_on_a_read_only_disk_is_refused_and_harms_nothing() 
     let acknowledged = used.acknowledged.clone();
     used.ledger.kill();
     disk.remount("ro");
-    place.refused(&["LOCK", "Read-only file system"]);
+    place.refused(&["LOCK", "Read-only file system", "mount it for writing"]);
     disk.remount("rw");
     let ledger = place.start();
     acknowledged.assert_found(&ledger.url, || true).await;
     ledger.stop();
     place.clean(acknowledged.head());
+}
+
+/// What an auditor does with a copy on a read-only medium, with and without what a killed ledger leaves.
+#[tokio::test]
+async fn reliability_a_ledger_on_a_read_only_disk_is_audited_examined_and_exported() {
+    for left_behind in [&[][..], &["ledger.db-shm", "read.db-shm"]] {
+        let (place, disk) = on_a_disk();
+        let mut used = Used::begin(&place).await;
+        let told = used.say().await;
+        used.accepted(told);
+        let acknowledged = used.acknowledged.clone();
+        if left_behind.is_empty() {
+            assert!(used.ledger.stop().status.success());
+        } else {
+            used.ledger.kill();
+            for name in left_behind {
+                std::fs::remove_file(place.data_dir.join(name)).unwrap();
+            }
+            let log = place.data_dir.join("ledger.db-wal").metadata().unwrap();
+            assert!(log.len() > 0, "the newest commits are there alone");
+        }
+        disk.remount("ro");
+        place.clean(acknowledged.head());
+        let (code, said) = place.doctor_says();
+        assert_eq!(code, Some(0), "{said}");
+        let export = place.folder.path().join("log.x811l");
+        let [data_dir, export] = [&place.data_dir, &export].map(|path| path.to_str().unwrap());
+        let words = ["export", data_dir, "--tail", "--output", export];
+        let _ = x811_tests::binary::run(&words).ok();
+        let words = [
+            "audit",
+            export,
+            "--expect-head",
+            acknowledged.head().unwrap(),
+        ];
+        let audit = x811_tests::binary::run(&words);
+        assert!(matches!(audit.code, Some(21 | 22)), "{audit:?}");
+        place.refused(&["LOCK", "Read-only file system"]);
+    }
+}
+
+/// The file system of the checkpoint is full, and that of the log is not.
+#[tokio::test]
+async fn lc_1_5_a_checkpoint_on_a_full_disk_needs_attention_at_once() {
+    let mut place = Place::new();
+    let disk = Disk::mount(&place.folder.path().join("disk"));
+    place.checkpoint_dir = place.folder.path().join("disk/checkpoint");
+    let mut used = Used::begin(&place).await;
+    disk.fill(0);
+    let told = used.say().await;
+    used.accepted(told);
+    used.attention("no checkpoint could be stored").await;
+    disk.free();
+    let told = used.say().await;
+    used.accepted(told);
+    used.ends_whole(&place).await;
 }
 
 /// The disk fails to write, and then to read what became of it. The process goes on or ends, and

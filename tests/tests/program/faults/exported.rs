@@ -7,6 +7,7 @@ use super::client::{Agent, ledger_did};
 use super::dealing::Pair;
 use super::dice::Dice;
 use super::ledger::Place;
+use super::takeovers::wrong_clock;
 use super::talking::{Client, talk};
 use serde_json::Value;
 use std::fs;
@@ -151,7 +152,8 @@ async fn lc_9_a_ledger_under_load_is_never_broken_and_a_day_later_says_the_same(
     }
     assert!(running.stop().status.success());
 
-    let tomorrow = ["faketime", "-f", "+1d"];
+    let tomorrow = wrong_clock("+1d");
+    let tomorrow: Vec<&str> = tomorrow.iter().map(String::as_str).collect();
     assert!(
         clock_s(&tomorrow) >= clock_s(&[]) + 86_000,
         "no other clock"

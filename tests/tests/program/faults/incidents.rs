@@ -216,7 +216,10 @@ async fn grow(place: &Place, count: u64) {
             Some(root) => (Stream::Roots, Event::StateRoot(root)),
             None => (
                 Stream::Ledger,
-                Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms: 0 })),
+                Event::Ledger(LedgerEvent::Resumed(LedgerResumed {
+                    gap_ms: 0,
+                    checkpoint_adopted: false,
+                })),
             ),
         };
         let head = world.head();

@@ -79,9 +79,14 @@ impl Place {
         command
     }
 
+    /// Starts it, and waits for nothing.
+    pub(crate) fn spawn(&self) -> Child {
+        self.command().spawn().unwrap()
+    }
+
     /// Starts it and waits until it says where it listens.
     pub(crate) fn try_start(&self) -> Result<Ledger, Ended> {
-        let mut process = self.command().spawn().unwrap();
+        let mut process = self.spawn();
         let said = Arc::new(Mutex::new(String::new()));
         let mut stderr = process.stderr.take().unwrap();
         let mut stdout = BufReader::new(process.stdout.take().unwrap());

@@ -82,12 +82,12 @@ async fn reliability_behind_a_restored_database_both_hosts_stop_and_a_new_origin
     let new_dir = first.place.folder.path().join("new");
     let made = reopened(&first.place, &new_dir);
     assert_eq!(made["not_closed"], Value::Null, "{made}");
-    // The other host knows nothing of it, and forgets how much was signed: the database is closed.
-    std::fs::remove_dir_all(&second.place.checkpoint_dir).unwrap();
+    // The other host knows nothing of it: the database is closed.
     ends(second, "moved");
 
     servers.primary.run_sql("CREATE SCHEMA reopened").await;
     let mut hosts = hosts(&servers.url.replace("ledger0", "reopened"), &[]);
+    hosts[0].place.checkpoint_dir = new_dir.with_file_name("new-checkpoint");
     hosts[0].place.data_dir = new_dir;
     both(&mut hosts).await;
     let acknowledged = serves(&hosts).await;

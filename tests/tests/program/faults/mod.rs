@@ -15,13 +15,16 @@
 
 mod bits;
 mod client;
+mod clocks;
 mod cluster;
+mod copies;
 mod crowd;
 mod dealing;
 mod dice;
 mod disk;
 mod exported;
 mod feeds;
+mod files;
 mod flood;
 mod forks;
 mod hosts;
@@ -29,9 +32,11 @@ mod incidents;
 mod instances;
 mod kills;
 mod ledger;
+mod left_behind;
 mod lost_tail;
 mod queue;
 mod restored;
+mod runbooks;
 mod scripted;
 mod standing;
 mod streams;

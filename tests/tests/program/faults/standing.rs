@@ -32,7 +32,7 @@ pub(crate) async fn accepted(url: &str, envelope: &SealedEnvelope) -> u64 {
 }
 
 /// Status, `x811-as-of` as (position, at_ms), and body.
-async fn read(url: &str, path: &str) -> Option<(StatusCode, Option<(u64, u64)>, Value)> {
+pub(crate) async fn read(url: &str, path: &str) -> Option<(StatusCode, Option<(u64, u64)>, Value)> {
     read_with(&http(), url, path).await
 }
 
@@ -53,7 +53,7 @@ async fn read_with(
     Some((status, as_of, answer.json().await.ok()?))
 }
 
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let since = std::time::UNIX_EPOCH.elapsed().unwrap();
     u64::try_from(since.as_millis()).unwrap()
 }

@@ -276,20 +276,38 @@ fn libfaketime() -> String {
     format!("LD_PRELOAD={}", found.unwrap().display())
 }
 
+/// Removes the shared memory of processes that were killed: the library ends a process that is given the
+/// number of one of them.
+fn remove_left_memory() {
+    for left in std::fs::read_dir("/dev/shm").unwrap() {
+        let path = left.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let names = ["faketime_shm_", "sem.faketime_sem_"];
+        let id = names.iter().find_map(|prefix| name.strip_prefix(prefix));
+        if id.is_some_and(|id| !std::path::Path::new("/proc").join(id).exists()) {
+            // Another test may do the same.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// What a process is run under so that its clock is off by `offset`, such as `+3s`.
+pub(crate) fn wrong_clock(offset: &str) -> Vec<String> {
+    remove_left_memory();
+    let offset = format!("FAKETIME={offset}");
+    vec![
+        "env".to_owned(),
+        libfaketime(),
+        offset,
+        MONOTONIC.to_owned(),
+    ]
+}
+
 /// Hosts whose clocks differ: recorded time never goes back, so that is part of a take-over's time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reliability_a_take_over_between_clocks_that_differ_waits_and_loses_nothing() {
     let rounds = from_environment("X811_TAKEOVERS").unwrap_or(ROUNDS);
-    let library = libfaketime();
-    let words = |offset| {
-        [
-            "env".to_owned(),
-            library.clone(),
-            offset,
-            MONOTONIC.to_owned(),
-        ]
-    };
-    let [ahead, behind] = ["FAKETIME=+3s", "FAKETIME=-3s"].map(|offset| words(offset.to_owned()));
+    let [ahead, behind] = ["+3s", "-3s"].map(wrong_clock);
     let mut scene = Scene::set([&ahead, &behind]).await;
     for round in 0..rounds {
         scene.serve(5).await;

@@ -28,6 +28,11 @@ fn a_running_ledger_is_backed_up_and_restored() {
         .ok()
         .json();
     assert_eq!(restored["head_hash"], made["head_hash"]);
+    // Nothing is missing: the checkpoint of the first goes with it.
+    let lost = Server::start(&place.path("restored"), &SERVE).unwrap_err();
+    assert!(lost.stderr.contains("adopt-checkpoint"), "{lost:?}");
+    let kept = ["ledger-checkpoint", "restored-checkpoint"].map(|name| place.path(name));
+    std::fs::rename(&kept[0], &kept[1]).unwrap();
     let _ = place.over(&["doctor"], &["restored"]).ok();
     let again = Server::start(&place.path("restored"), &SERVE).unwrap();
     let history = place.x811(&again, &["--agent", "ada", "history", &interaction]);

@@ -2,7 +2,7 @@
 
 use super::place::{Place, SERVE};
 use serde_json::Value;
-use x811_tests::binary::Server;
+use x811_tests::binary::{Server, is_in_database};
 
 #[test]
 fn a_ledger_in_use_is_well() {
@@ -119,6 +119,66 @@ async fn indexes_that_differ_from_the_log_are_named() {
             .iter()
             .any(|one| one["part"] == part);
         assert!(named, "{part}: {findings}");
+    }
+}
+
+/// The ledger notes every second that it runs: here it ran on for 20 s without storing a checkpoint.
+#[tokio::test]
+async fn lc_1_5_records_that_waited_for_a_checkpoint_are_found() {
+    if is_in_database() {
+        return;
+    }
+    let (place, _) = Place::filled();
+    let checkpoint = place.path("ledger-checkpoint").join("checkpoint");
+    let older = std::fs::read(&checkpoint).unwrap();
+    let server = place.serve();
+    place.request(&server);
+    server.stop();
+    std::fs::write(&checkpoint, older).unwrap();
+    let _ = place.over(&["doctor"], &["ledger"]).ok();
+    place
+        .sql("ledger.db", &["UPDATE tick SET at_ms = at_ms + 20000"])
+        .await;
+    let found = place.over(&["doctor"], &["ledger"]);
+    assert_eq!(found.code, Some(20), "{found:?}");
+    let findings = found.json()["findings"].clone();
+    assert_eq!(findings[0]["part"], "unsigned", "{findings}");
+    let sentence = findings[0]["sentence"].to_string();
+    assert!(sentence.contains("under no checkpoint"), "{sentence}");
+}
+
+/// A directory without a log: of a host that never wrote, say.
+#[test]
+fn reliability_a_directory_without_a_log_is_described_with_the_next_step() {
+    let place = Place::new();
+    let directory = place.data_dir();
+    for (made, words) in [
+        (None, ["the directory is empty", "x811 serve --data-dir"]),
+        (
+            Some("notes.txt"),
+            ["other files only", "name the data directory"],
+        ),
+        (
+            Some("keys"),
+            ["it has keys of one, and no log", "--store-url"],
+        ),
+        (Some("read.db"), ["keys and a read model", "x811 restore"]),
+    ] {
+        std::fs::create_dir_all(&directory).unwrap();
+        if let Some(name) = made {
+            std::fs::write(directory.join(name), "").unwrap();
+        }
+        let export = place.path("log.x811l");
+        let export = ["export", "--output", export.to_str().unwrap()];
+        for verb in [&["doctor"][..], &export, &["audit"]] {
+            let said = place.over(verb, &["ledger"]);
+            assert_eq!(said.code, Some(4), "{verb:?}: {said:?}");
+            let error = said.json()["error"].clone();
+            assert_eq!(error["code"], "no_ledger", "{verb:?}: {error}");
+            for word in words {
+                assert!(error.to_string().contains(word), "{verb:?} {word}: {error}");
+            }
+        }
     }
 }
 

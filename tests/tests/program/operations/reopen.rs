@@ -77,6 +77,13 @@ fn without_a_checkpoint_there_is_nothing_to_go_on_from() {
     let refused = place.over(&["ledger", "reopen"], &["ledger", "new"]);
     assert_eq!(refused.code, Some(4), "{refused:?}");
     assert!(!place.path("new").exists());
-    // The old one is as it was.
-    place.serve().stop();
+    let message = refused.stdout;
+    assert!(message.contains("--lost-checkpoint"), "{message}");
+
+    let verb = ["ledger", "reopen", "--lost-checkpoint"];
+    let made = place.over(&verb, &["ledger", "new"]).ok().json();
+    assert!(made["continues"]["size"].as_u64() > Some(0), "{made}");
+    let refused = Server::start(&place.data_dir(), &SERVE).unwrap_err();
+    assert!(refused.stderr.contains("MOVED"), "{refused:?}");
+    Server::start(&place.path("new"), &SERVE).unwrap().stop();
 }

@@ -219,6 +219,10 @@ fn copies_hold_nothing_either(stage: &Stage, done: &Value, operator: &str) {
     for source in [&backup, &restored] {
         audit_lists(source, &beside, done, operator);
     }
+    let restored_checkpoint = format!("{}-checkpoint", restored.display());
+    std::fs::create_dir(&restored_checkpoint).unwrap();
+    let files = [&checkpoint_dir, &restored_checkpoint].map(|dir| format!("{dir}/checkpoint"));
+    std::fs::copy(&files[0], &files[1]).unwrap();
     for directory in [&data_dir, &restored] {
         let _ = over(&["doctor"], &[directory]).ok();
     }

@@ -3,12 +3,13 @@
 
 use super::deal::{Deal, Until};
 use super::ledgerbox::Ledgerbox;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use x811_eventlog::{Checkpoint, CheckpointError, Hash, root_of};
 use x811_ledger::checkpoint::{
-    CheckpointSigner, CheckpointStopped, CheckpointStore as _, Checkpoints, MemoryCheckpointStore,
-    Misfit,
+    CheckpointSigner, CheckpointStopped, CheckpointStore, CheckpointStoreError, Checkpoints,
+    MAX_UNSTORED_MS, MemoryCheckpointStore, Misfit, Unstored,
 };
 use x811_ledger::sequencer::OpenError;
 use x811_protocol::key::SecretKey;
@@ -115,6 +116,134 @@ async fn two_that_sign_for_one_log_are_noticed() {
     let stopped = signing.await.unwrap().unwrap_err();
     assert!(stopped.to_string().contains("another process"), "{stopped}");
     assert_eq!(store.stored().as_deref(), Some("of another process"));
+}
+
+/// A store in which a fault can be set.
+#[derive(Default)]
+struct FaultyStore {
+    inner: MemoryCheckpointStore,
+    fault: Mutex<Option<StoreFault>>,
+}
+
+#[derive(Clone, Copy)]
+enum StoreFault {
+    Fails,
+    NeverAnswers,
+}
+
+impl FaultyStore {
+    fn set(&self, fault: Option<StoreFault>) {
+        *self.fault.lock().unwrap() = fault;
+    }
+}
+
+impl CheckpointStore for FaultyStore {
+    async fn load(&self) -> Result<Option<String>, CheckpointStoreError> {
+        self.inner.load().await
+    }
+
+    async fn compare_and_swap(
+        &self,
+        previous: Option<String>,
+        next: String,
+    ) -> Result<(), CheckpointStoreError> {
+        let fault = *self.fault.lock().unwrap();
+        match fault {
+            None => self.inner.compare_and_swap(previous, next).await,
+            Some(StoreFault::Fails) => {
+                let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+                Err(CheckpointStoreError::Backend(Box::new(full)))
+            }
+            Some(StoreFault::NeverAnswers) => std::future::pending().await,
+        }
+    }
+}
+
+/// A ledger whose first checkpoint is stored, and whose next one meets `fault`.
+async fn with_fault(
+    fault: StoreFault,
+) -> (
+    Ledgerbox,
+    Arc<FaultyStore>,
+    watch::Receiver<Option<Unstored>>,
+) {
+    let ledgerbox = Ledgerbox::open().await;
+    let store = Arc::new(FaultyStore::default());
+    let checkpoints = Checkpoints::new(store.clone(), ledgerbox.clock.clone(), signer(), None);
+    let unstored = checkpoints.unstored();
+    drop(tokio::spawn(checkpoints.run(ledgerbox.ledger().follow())));
+    ledgerbox.settle().await;
+    assert_eq!(*unstored.borrow(), None, "the first one is stored");
+    store.set(Some(fault));
+    let _deal = Deal::opened(&ledgerbox, Until::Offered).await;
+    ledgerbox.advance_ms(1_000).await;
+    (ledgerbox, store, unstored)
+}
+
+fn seen(unstored: &watch::Receiver<Option<Unstored>>) -> Unstored {
+    unstored.borrow().unwrap()
+}
+
+#[tokio::test]
+async fn lc_1_5_a_checkpoint_that_cannot_be_stored_is_known_at_once_and_overdue_after_ten_seconds()
+{
+    let (ledgerbox, store, unstored) = with_fault(StoreFault::Fails).await;
+    assert!(seen(&unstored).needs_attention(), "{unstored:?}");
+    for _ in 0..MAX_UNSTORED_MS / 1_000 {
+        assert!(!seen(&unstored).is_overdue(), "{unstored:?}");
+        ledgerbox.advance_ms(1_000).await;
+    }
+    assert!(seen(&unstored).is_overdue(), "{unstored:?}");
+    store.set(None);
+    ledgerbox.advance_ms(1_000).await;
+    assert_eq!(*unstored.borrow(), None);
+    let stored = signer().open(&store.inner.stored().unwrap()).unwrap();
+    assert_eq!(stored.size, ledgerbox.ledger().world().head().size);
+}
+
+#[tokio::test]
+async fn lc_1_5_a_store_that_never_answers_is_noticed() {
+    let (ledgerbox, _store, unstored) = with_fault(StoreFault::NeverAnswers).await;
+    assert!(!seen(&unstored).needs_attention(), "it may still answer");
+    for _ in 0..3 {
+        ledgerbox.advance_ms(1_000).await;
+    }
+    assert!(seen(&unstored).needs_attention(), "{unstored:?}");
+    for _ in 3..MAX_UNSTORED_MS / 1_000 {
+        ledgerbox.advance_ms(1_000).await;
+    }
+    assert!(seen(&unstored).is_overdue(), "{unstored:?}");
+}
+
+#[tokio::test]
+async fn lc_1_5_a_process_that_was_suspended_is_not_overdue() {
+    let (ledgerbox, _store, unstored) = with_fault(StoreFault::Fails).await;
+    ledgerbox.advance_ms(60_000).await;
+    assert!(!seen(&unstored).is_overdue(), "{unstored:?}");
+}
+
+/// The directory of the checkpoint is removed, or its disk is taken away, and put back.
+#[tokio::test]
+async fn reliability_a_checkpoint_that_was_removed_is_waited_for_and_never_begun_anew() {
+    let ledgerbox = Ledgerbox::open().await;
+    let store = Arc::new(MemoryCheckpointStore::new());
+    let checkpoints = Checkpoints::new(store.clone(), ledgerbox.clock.clone(), signer(), None);
+    let unstored = checkpoints.unstored();
+    let signing = tokio::spawn(checkpoints.run(ledgerbox.ledger().follow()));
+    ledgerbox.settle().await;
+    let last = store.stored();
+    store.replace(None);
+    let _deal = Deal::opened(&ledgerbox, Until::Offered).await;
+    for _ in 0..3 {
+        ledgerbox.advance_ms(1_000).await;
+        assert!(seen(&unstored).has_failed, "{unstored:?}");
+        assert_eq!(store.stored(), None);
+    }
+    store.replace(last);
+    ledgerbox.advance_ms(1_000).await;
+    assert_eq!(*unstored.borrow(), None);
+    assert_eq!(stored(&store).size, ledgerbox.ledger().world().head().size);
+    assert!(!signing.is_finished());
 }
 
 /// A checkpoint of a ledger that has gone on since the copy was made.

@@ -139,6 +139,7 @@ impl Ledgerbox {
                 max_size: self.snapshot_max_size,
             }),
             checkpoint: self.signed.clone(),
+            checkpoint_adopted: false,
             with_endpoints: self.with_endpoints.clone(),
         };
         let (sequencer, ledger) = open(

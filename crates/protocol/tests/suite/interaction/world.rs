@@ -387,7 +387,10 @@ impl World {
         self.advance_ms(gap_ms);
         self.note(
             StreamName::Ledger,
-            Event::Ledger(LedgerEvent::Resumed(LedgerResumed { gap_ms })),
+            Event::Ledger(LedgerEvent::Resumed(LedgerResumed {
+                gap_ms,
+                checkpoint_adopted: false,
+            })),
         );
     }
 

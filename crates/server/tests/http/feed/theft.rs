@@ -99,6 +99,7 @@ async fn promise_7_an_open_stream_does_not_outlive_its_key_or_its_did() {
     let scene = Scene::set().await;
     let world = &scene.world;
     for verb in ["rotate", "deactivate", "revoke"] {
+        world.checkpoint_is_stored().await;
         let owner = world.agent().await;
         let path = stream_of(&owner);
         let mut listener = world.listen(&owner, &path).await;

@@ -11,6 +11,7 @@ mod conformance;
 mod guards;
 mod places;
 mod quorum;
+mod renewal;
 mod settings;
 
 /// The address of a new and empty schema.

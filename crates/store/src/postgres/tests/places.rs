@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use x811_ledger::checkpoint::CheckpointStore as _;
+use x811_ledger::checkpoint::{CheckpointStore as _, CheckpointStoreError};
 
 use super::cluster::Node;
 use super::url;
@@ -99,4 +99,45 @@ async fn stores_3_a_primary_that_comes_back_is_refused() {
     places(&promoted).keep_to_timeline("log").await.unwrap();
     // Begun anew behind a lost tail, it is another log.
     places(&old).keep_to_timeline("reopened").await.unwrap();
+}
+
+/// The row is stored first: where the file is not, nothing counts as stored, and a file that is gone is
+/// not begun anew.
+#[tokio::test]
+async fn lc_1_5_a_checkpoint_is_stored_once_it_is_in_the_file_too() {
+    let node = Node::start(&[]).await;
+    let store = PostgresStore::open(&url(&node).await, None).await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let kept = dir.path().join("kept");
+    let file = FileCheckpointStore::open(&kept).unwrap();
+    let places = CheckpointPlaces::of(file, Some(store.checkpoint()));
+    let (one, two) = (checkpoint(1), checkpoint(2));
+    assert_eq!(places.load().await.unwrap(), None);
+    places.compare_and_swap(None, one.clone()).await.unwrap();
+    assert!(places.holds(&one).await);
+
+    let away = dir.path().join("away");
+    std::fs::rename(&kept, &away).unwrap();
+    let swapped = places
+        .compare_and_swap(Some(one.clone()), two.clone())
+        .await;
+    assert!(swapped.is_err());
+    assert!(!places.holds(&two).await);
+    std::fs::create_dir(&kept).unwrap();
+    assert_eq!(places.load().await.unwrap(), None);
+    let anew = places
+        .compare_and_swap(Some(one.clone()), two.clone())
+        .await;
+    assert!(
+        matches!(anew, Err(CheckpointStoreError::Conflict)),
+        "{anew:?}"
+    );
+
+    std::fs::remove_dir_all(&kept).unwrap();
+    std::fs::rename(&away, &kept).unwrap();
+    places
+        .compare_and_swap(Some(one), two.clone())
+        .await
+        .unwrap();
+    assert!(places.holds(&two).await);
 }

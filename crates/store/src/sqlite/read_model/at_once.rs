@@ -51,7 +51,7 @@ impl AtOnce {
     }
 
     /// A stream with the records at `others` and the bodies of all; `None` where there is no ledger
-    /// beside the rows.
+    /// beside the rows, or the two cannot be opened together, as on a read-only file system.
     pub(super) async fn stream(
         &self,
         stream: &str,
@@ -61,11 +61,16 @@ impl AtOnce {
         if !self.ledger.exists() {
             return Ok(None);
         }
-        let mut select = question(stream, others, limit);
+        match self.ask(question(stream, others, limit)).await {
+            Ok(row) => read(&row, stream, others).map(Some),
+            Err(StoreError::NotPermitted(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn ask(&self, mut select: QueryBuilder<Sqlite>) -> Result<SqliteRow, StoreError> {
         let mut reader = self.readers.get().await?;
-        let row = select.build().fetch_one(&mut *reader).await;
-        drop(reader);
-        read(&row.map_err(StoreError::from)?, stream, others).map(Some)
+        Ok(select.build().fetch_one(&mut *reader).await?)
     }
 
     pub(super) async fn close(&self) {

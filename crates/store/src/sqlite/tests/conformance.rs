@@ -84,7 +84,8 @@ impl Places for Checkpoints {
         In { place, directory }
     }
 
-    async fn reopen(&self, In { directory, .. }: Self::Place) -> Option<Self::Place> {
+    async fn reopen(&self, In { place, directory }: Self::Place) -> Option<Self::Place> {
+        drop(place);
         let place = FileCheckpointStore::open(directory.path()).unwrap();
         Some(In { place, directory })
     }
