@@ -88,19 +88,29 @@ fn the_container_is_not_root_and_asks_for_its_health() {
 #[test]
 fn the_container_keeps_the_checkpoint_apart_from_the_data() {
     let text = packaged("Containerfile");
-    let volumes = instructions(&text, "VOLUME ").join(" ");
-    let volumes: Vec<&str> = volumes.split_whitespace().collect();
+    let volumes = mounted(&text);
     let volume_of = |setting: &str| {
         let given = instructions(&text, "ENV ").join(" ");
         let mut given = given.split_whitespace();
         let path = given.find_map(|word| word.strip_prefix(setting)?.strip_prefix('='));
         let path = path.unwrap_or_else(|| panic!("no {setting}")).to_owned();
-        let lies_in = |volume: &&&str| Path::new(&path).starts_with(volume);
-        volumes.iter().find(lies_in).copied()
+        let lies_in = |volume: &&String| Path::new(&path).starts_with(volume);
+        volumes.iter().find(lies_in).cloned()
     };
     let data = volume_of("X811_DATA_DIR").unwrap();
     let checkpoint = volume_of("X811_CHECKPOINT_DIR").unwrap();
     assert_ne!(data, checkpoint, "one volume is restored as one");
+    // An anonymous volume would hold it, and be lost with its container.
+    let anonymous = instructions(&text, "VOLUME ").join(" ");
+    let mut anonymous = anonymous.split_whitespace();
+    assert!(anonymous.all(|volume| volume != checkpoint), "{checkpoint}");
+}
+
+/// The paths that the command at the head of the file mounts volumes at.
+fn mounted(text: &str) -> Vec<String> {
+    let words = text.split_whitespace();
+    let paths = words.filter_map(|word| word.split_once(":/var/lib/"));
+    paths.map(|(_, path)| format!("/var/lib/{path}")).collect()
 }
 
 #[test]
@@ -108,10 +118,7 @@ fn the_container_starts_where_only_its_volumes_can_be_written() {
     let text = packaged("Containerfile");
     let installed = Installed::new();
     let made = instructions(&text, "RUN ").join(" ");
-    for volume in instructions(&text, "VOLUME ")
-        .iter()
-        .flat_map(|line| line.split(' '))
-    {
+    for volume in &mounted(&text) {
         // A new volume is filled with what the image has there, and with its owner.
         let home = format!("--home-dir {volume} --create-home");
         let other = format!("--owner=x811 --group=x811 --mode=0700 {volume}");

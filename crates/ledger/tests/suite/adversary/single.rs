@@ -245,6 +245,9 @@ const OF_CONTESTS: [(&str, &str); 12] = [
     ("round_decided", "winner"),
 ];
 
+/// Members that are in no honest log, for nothing was lost: `named::away` adds them.
+const OF_AN_ADOPTION: [(&str, &str); 1] = [("ledger_resumed", "checkpoint_adopted")];
+
 /// A row of the table that no lie is about would be a claim that nobody tried to break.
 #[tokio::test]
 async fn lc_9_every_row_of_the_table_is_lied_about() {
@@ -259,7 +262,9 @@ async fn lc_9_every_row_of_the_table_is_lied_about() {
         member.starts_with('(') || told.contains(&((*event).to_owned(), (*member).to_owned()))
     };
     let not_told: Vec<_> = rows.filter(|row| !is_told(row)).collect();
-    assert_eq!(not_told, [&OF_CONTESTS[..], &OF_A_ROOT[..]].concat());
+    let mut listed = [&OF_CONTESTS[..], &OF_A_ROOT, &OF_AN_ADOPTION].concat();
+    listed.sort_unstable();
+    assert_eq!(not_told, listed);
 }
 
 #[tokio::test]

@@ -61,6 +61,24 @@ async fn cx_25_the_honest_log_of_a_consent_holds() {
     assert_eq!(report.remarks, []);
 }
 
+/// That a checkpoint was lost is the operator's word, too: the report names the record, and a form that says
+/// nothing is not taken.
+#[tokio::test]
+async fn stores_2_an_adopted_checkpoint_is_the_ledgers_word_and_a_remark() {
+    for (adopted, is_said) in [(true, true), (false, false)] {
+        let mut story = honest().await;
+        let before = story.messages("x811.registry/register")[1];
+        let resumed = json!({
+            "type": "ledger_resumed", "gap_ms": 0, "checkpoint_adopted": adopted,
+        });
+        story.put(before, "ledger", resumed);
+        let report = story.report();
+        assert_eq!(report.findings.is_empty(), is_said, "{:?}", report.findings);
+        let remarks = format!("{:?}", report.remarks);
+        assert_eq!(remarks.contains("without it"), is_said, "{remarks}");
+    }
+}
+
 /// The ledger is said to have been away for some milliseconds, in which the timeout lay: that aborts what nobody
 /// objected to. Nobody else was there, so that the report says on whose word it rests.
 #[tokio::test]
