@@ -394,7 +394,7 @@ impl<S: CheckpointStore, C: Clock> Checkpoints<S, C> {
         Ok(())
     }
 
-    /// As [`Checkpoints::catch_up`], and counts how long it takes: a store may never answer.
+    /// Runs [`Checkpoints::catch_up`] and counts how long it takes, because a store may never answer.
     async fn catch_up_watched(&mut self, world: &World) -> Result<bool, CheckpointStopped> {
         let (clock, unstored) = (self.clock.clone(), self.unstored.clone());
         let mut attempt = pin!(self.catch_up(world));

@@ -315,7 +315,7 @@ where
 /// A request that was passed on and is not taken.
 struct Untaken {
     error: ApiError,
-    /// Of the request, where a process of this ledger passed it on: the answer is sealed then.
+    /// Nonce of the request, where a process of this ledger passed it on: the answer is sealed then.
     nonce: Option<Box<str>>,
 }
 

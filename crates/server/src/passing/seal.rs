@@ -53,10 +53,9 @@ pub(super) enum Unopened {
     Foreign,
     /// A process of this ledger made it, at a time that is not now.
     Clocks {
-        /// Of the request, for the seal of the answer.
+        /// Nonce of the request, which the seal of the answer needs.
         nonce: String,
-        /// How far the sender's clock, and the time that the request was under way, are from the clock
-        /// here, in milliseconds.
+        /// Difference between the time of the seal and the clock of this process, in milliseconds.
         apart_ms: u64,
     },
 }
