@@ -7,10 +7,15 @@ mod rotate_key;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use x811_store::FileCheckpointStore;
+use x811_ledger::doctor::{Examined, examine};
+use x811_ledger::memory::MemoryReadModel;
+use x811_server::keys::Identity;
+use x811_store::{Backend, FileCheckpointStore};
 
+use crate::data_dir::expect_directory;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::log::notes;
 use crate::output::Out;
 
 /// What to do with the ledger.
@@ -33,6 +38,32 @@ impl Verb {
             Verb::RotateKey(args) => rotate_key::run(&args, out),
             Verb::Reopen(args) => reopen::run(args, out).await,
             Verb::AdoptCheckpoint(args) => adopt_checkpoint::run(args, out).await,
+        }
+    }
+}
+
+/// The ledger's real data directory, and the identity in it.
+fn identity(data_dir: &Path) -> Result<(PathBuf, Identity), Failure> {
+    expect_directory(data_dir)?;
+    let data_dir = notes::real(data_dir)?;
+    let keys = |error: String| Failure::local("keys", error);
+    let identity = Identity::load(&data_dir).map_err(|error| keys(error.to_string()))?;
+    let identity = identity.ok_or_else(|| keys(format!("{} has no keys", data_dir.display())))?;
+    Ok((data_dir, identity))
+}
+
+/// Replays the log, which must be whole; gives the worlds at `sizes` too.
+async fn whole_log(store: &Backend, sizes: &[u64]) -> Result<Examined, Failure> {
+    let examined = examine(store, &MemoryReadModel::default(), 0, sizes).await;
+    let examined = examined.map_err(|error| Failure::local("log", error.to_string()))?;
+    match examined.findings.kept.first() {
+        None => Ok(examined),
+        Some(finding) => {
+            let message = format!(
+                "the log is not whole: {}: {}",
+                finding.part, finding.sentence
+            );
+            Err(Failure::local("damaged", message).hint("`x811 doctor` says what to do"))
         }
     }
 }

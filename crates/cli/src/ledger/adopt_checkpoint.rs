@@ -9,17 +9,15 @@ use std::path::PathBuf;
 use serde::Serialize;
 use x811_eventlog::Hash;
 use x811_ledger::checkpoint::{CheckpointSigner, CheckpointStore as _};
-use x811_ledger::doctor::{Examined, check_signed, examine};
-use x811_ledger::memory::MemoryReadModel;
+use x811_ledger::doctor::{Examined, check_signed};
 use x811_protocol::event::LedgerRole;
 use x811_server::keys::Identity;
 use x811_store::{Backend, FileCheckpointStore};
 
 use super::checkpoint_dir;
-use crate::data_dir::{expect_directory, unopened};
+use crate::data_dir::unopened;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::log::notes;
 use crate::output::{Out, Report, Tone};
 
 #[derive(Debug, clap::Args)]
@@ -34,11 +32,7 @@ pub(crate) struct Args {
 
 /// Examines the log, and signs a checkpoint over all of it.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
-    expect_directory(&args.data_dir)?;
-    let data_dir = notes::real(&args.data_dir)?;
-    let keys = |error: String| Failure::local("keys", error);
-    let identity = Identity::load(&data_dir).map_err(|error| keys(error.to_string()))?;
-    let identity = identity.ok_or_else(|| keys(format!("{} has no keys", data_dir.display())))?;
+    let (data_dir, identity) = super::identity(&args.data_dir)?;
     let directory = checkpoint_dir(args.checkpoint_dir.as_deref(), &data_dir)?;
     // As the writer, so that no other process goes on with the log meanwhile.
     let store = Backend::open_noted(&data_dir).await.map_err(unopened)?;
@@ -68,15 +62,7 @@ async fn adopt(
     let row = store.checkpoints(file.clone()).load().await;
     let row = row.map_err(|error| failed(&error))?;
     let sizes: Vec<u64> = row.iter().filter_map(|note| claimed_size(note)).collect();
-    let examined = examine(store, &MemoryReadModel::default(), 0, &sizes).await;
-    let examined = examined.map_err(|error| Failure::local("log", error.to_string()))?;
-    if let Some(finding) = examined.findings.kept.first() {
-        let message = format!(
-            "the log is not whole: {}: {}",
-            finding.part, finding.sentence
-        );
-        return Err(Failure::local("damaged", message).hint("`x811 doctor` says what to do"));
-    }
+    let examined = super::whole_log(store, &sizes).await?;
     if examined.size == 0 {
         return Err(Failure::local(
             "log",

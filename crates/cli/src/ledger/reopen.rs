@@ -10,8 +10,6 @@ use serde::Serialize;
 use x811_eventlog::Checkpoint;
 use x811_ledger::checkpoint::{CheckpointSigner, CheckpointStore as _, CheckpointStoreError};
 use x811_ledger::clock::{Clock as _, SystemClock};
-use x811_ledger::doctor::examine;
-use x811_ledger::memory::MemoryReadModel;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Continues, LedgerRole};
 use x811_server::entropy::SystemEntropy;
@@ -20,7 +18,7 @@ use x811_store::{Backend, FileCheckpointStore};
 
 use super::checkpoint_dir;
 use crate::backup::files;
-use crate::data_dir::{expect_directory, unopened};
+use crate::data_dir::unopened;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::log::notes::{self, MOVED};
@@ -46,11 +44,8 @@ pub(crate) struct Args {
 
 /// Makes the new ledger's identity, and closes the old log where it can still be opened.
 pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
-    expect_directory(&args.from)?;
-    let from = notes::real(&args.from)?;
+    let (from, old) = super::identity(&args.from)?;
     let keys = |error: String| Failure::local("keys", error);
-    let old = Identity::load(&from).map_err(|error| keys(error.to_string()))?;
-    let old = old.ok_or_else(|| keys(format!("{} has no keys", from.display())))?;
     let last = match args.lost_checkpoint {
         true => end_of_log(&from, &old).await?,
         false => last_checkpoint(&args, &from, &old).await?,
@@ -128,16 +123,9 @@ async fn last_checkpoint(args: &Args, from: &Path, old: &Identity) -> Result<Che
 /// A checkpoint over what is left of the old log, whose last one is lost.
 async fn end_of_log(from: &Path, old: &Identity) -> Result<Checkpoint, Failure> {
     let store = Backend::open_read_only(from).await.map_err(unopened)?;
-    let examined = examine(&store, &MemoryReadModel::default(), 0, &[]).await;
+    let examined = super::whole_log(&store, &[]).await;
     store.close().await;
-    let examined = examined.map_err(|error| Failure::local("log", error.to_string()))?;
-    if let Some(finding) = examined.findings.kept.first() {
-        let message = format!(
-            "the log is not whole: {}: {}",
-            finding.part, finding.sentence
-        );
-        return Err(Failure::local("damaged", message).hint("`x811 doctor` says what to do"));
-    }
+    let examined = examined?;
     Ok(Checkpoint {
         origin: old.opened.origin.clone(),
         size: examined.size,
