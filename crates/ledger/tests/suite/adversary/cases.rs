@@ -14,7 +14,7 @@ type Case = (
     fn(&Log, &Lie) -> bool,
 );
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 5] = [
     (
         "looked",
         "finding[].depth",
@@ -29,8 +29,14 @@ const CASES: [Case; 4] = [
     ),
     (
         "late",
+        "evidence[].block",
+        "(evidence[].block of what was refuted)",
+        was_refuted,
+    ),
+    (
+        "late",
         "evidence[].block.hash",
-        "(evidence[].block.hash of what was refuted)",
+        "(evidence[].block of what was refuted)",
         was_refuted,
     ),
     (
