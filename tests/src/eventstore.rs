@@ -1,4 +1,4 @@
-//! The double of EventStoreDB, started as a program: it is no real server, and keeps nothing.
+//! The test double of EventStoreDB, started as a program: it is no real server, and keeps nothing.
 
 #![expect(
     clippy::expect_used,
@@ -26,9 +26,19 @@ impl Double {
     /// When it was not built, or does not start.
     #[must_use]
     pub fn start(profile: &Path, nodes: usize) -> Double {
+        Double::start_with(profile, nodes, &[])
+    }
+
+    /// Starts as many nodes with options of the example: `--delay MS`, `--tls`, `--user NAME:PASSWORD`.
+    ///
+    /// # Panics
+    /// When it was not built, or does not start.
+    #[must_use]
+    pub fn start_with(profile: &Path, nodes: usize, options: &[&str]) -> Double {
         let program = profile.join("examples/eventstore_double");
         let mut process = Command::new(program)
             .arg(nodes.to_string())
+            .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -45,10 +55,26 @@ impl Double {
         double
     }
 
-    /// The address of its nodes.
+    /// Returns the address of its nodes, without a user.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Returns the address of its nodes for a user.
+    #[must_use]
+    pub fn url_as(&self, user: &str, password: &str) -> String {
+        let credentials = format!("://{user}:{password}@");
+        self.url.replacen("://", &credentials, 1)
+    }
+
+    /// Sends a command of the example, and waits until it was carried out.
+    ///
+    /// # Panics
+    /// When it is no command, or the double ended.
+    pub fn say(&mut self, line: &str) {
+        writeln!(self.commands, "{line}").expect("the double listens");
+        assert_eq!(self.answer(), line);
     }
 
     /// Ends the node that leads, with all its connections; another one leads.
@@ -56,8 +82,7 @@ impl Double {
     /// # Panics
     /// When it does not answer.
     pub fn kill_leader(&mut self) {
-        writeln!(self.commands, "kill leader").expect("the double listens");
-        assert_eq!(self.answer(), "kill leader");
+        self.say("kill leader");
     }
 
     fn answer(&mut self) -> String {

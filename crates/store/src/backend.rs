@@ -1,5 +1,7 @@
 //! Where a ledger's log lies, and the one place that knows the kinds of it.
 
+mod beside_only;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
@@ -15,6 +17,7 @@ use x811_protocol::time::TimestampMs;
 use crate::asking::asks_another;
 use crate::checkpoint::FileCheckpointStore;
 use crate::checkpoints::CheckpointPlaces;
+use crate::fault::StoreFault;
 #[cfg(feature = "eventstore")]
 use crate::kurrent::KurrentStore;
 use crate::log_url::LogUrl;
@@ -344,6 +347,16 @@ impl Backend {
             Backend::Postgres(..) => None,
             #[cfg(feature = "eventstore")]
             Backend::Kurrent(..) => None,
+        }
+    }
+
+    /// Returns the state of the store that keeps its ledger from acknowledging anything, if there is one.
+    #[must_use]
+    pub fn fault(&self) -> Option<StoreFault> {
+        match self {
+            Backend::Sqlite(_) | Backend::Postgres(..) => None,
+            #[cfg(feature = "eventstore")]
+            Backend::Kurrent(store, _) => store.fault(),
         }
     }
 

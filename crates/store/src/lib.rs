@@ -57,6 +57,7 @@ mod asking;
 mod backend;
 mod checkpoint;
 mod checkpoints;
+mod fault;
 mod file_fault;
 #[cfg(feature = "eventstore")]
 mod kurrent;
@@ -72,6 +73,7 @@ pub use access::Access;
 pub use backend::{Backend, Database};
 pub use checkpoint::{FileCheckpointStore, NoCheckpointDir};
 pub use checkpoints::CheckpointPlaces;
+pub use fault::StoreFault;
 pub use file_fault::{FileFault, next_step};
 #[cfg(feature = "eventstore")]
 pub use kurrent::{KurrentError, KurrentStore};

@@ -1,4 +1,4 @@
-//! `bench_stores append|ingest [--with-double] [OPTIONS]`: `x811 bench` side by side on SQLite, on a
+//! `bench_stores append|ingest [--with-double[=DELAY_MS]] [OPTIONS]`: `x811 bench` side by side on SQLite, on a
 //! PostgreSQL server, and on one of three that waits for one of the two others; with `--with-double` also
 //! on a double of EventStoreDB. All are started here, on this machine and its disk, and the PostgreSQL
 //! servers write through to it; the binary is the one beside this program:
@@ -31,8 +31,7 @@ const NAMES: &str = "ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (s2, s3
 #[tokio::main]
 async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
-    let with_double = words.iter().any(|word| word == "--with-double");
-    words.retain(|word| word != "--with-double");
+    let double_delay_ms = taken(&mut words)?;
     if words.is_empty() {
         words.push("ingest".to_owned());
     }
@@ -52,19 +51,18 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         .args(["--backend", "sqlite,postgres,postgres-quorum"])
         .args(["--store-url", &url, "--quorum-url", &quorum_url])
         .args(["--store-standby", "s2,s3"]);
-    let double = match with_double {
-        true => {
+    let double = match double_delay_ms {
+        Some(delay_ms) => {
             let profile = binary.parent().ok_or("the binary lies in no directory")?;
-            let (double, beside_url) = (Double::start(profile, 1), alone.url().await);
-            bench.args(["--backend", "eventstore-double"]).args([
-                "--double-url",
-                double.url(),
-                "--beside-url",
-                &beside_url,
-            ]);
+            let (mut double, beside_url) = (Double::start(profile, 1), alone.url().await);
+            double.say(&format!("delay {delay_ms}"));
+            bench
+                .args(["--backend", "eventstore-double"])
+                .args(["--double-url", double.url(), "--beside-url", &beside_url])
+                .args(["--double-delay-ms", &delay_ms.to_string()]);
             Some(double)
         }
-        false => None,
+        None => None,
     };
     let measured = bench.status()?;
     drop(double);
@@ -72,4 +70,17 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
+}
+
+/// Takes `--with-double` out of the arguments. Returns the delay of the double's answers.
+fn taken(words: &mut Vec<String>) -> Result<Option<u32>, std::num::ParseIntError> {
+    let Some(at) = words
+        .iter()
+        .position(|word| word.starts_with("--with-double"))
+    else {
+        return Ok(None);
+    };
+    let word = words.remove(at);
+    let delay_ms = word.split_once('=').map_or("0", |(_, delay_ms)| delay_ms);
+    delay_ms.parse().map(Some)
 }

@@ -108,7 +108,7 @@ async fn side_by_side(
         ));
         log.close().await?;
     }
-    Ok(SideBySide::of("append", at_once, rows))
+    Ok(args.backends.report("append", at_once, rows))
 }
 
 /// That many pairs of turns, on files of their own in `directory`.

@@ -47,6 +47,9 @@ pub(super) struct Backends {
     /// PostgreSQL database for what lies beside the double's log
     #[arg(long, value_name = "URL")]
     beside_url: Option<String>,
+    /// The delay that the double was started with: the report says what is added to it
+    #[arg(long, value_name = "MILLISECONDS", requires = "double_url")]
+    double_delay_ms: Option<u32>,
 }
 
 /// Where a benchmark keeps its log.
@@ -84,6 +87,25 @@ impl Backends {
             })
         });
         places.collect()
+    }
+
+    /// Returns the rows as a report.
+    pub(super) fn report(
+        &self,
+        benchmark: &'static str,
+        at_once: u64,
+        mut rows: Vec<Row>,
+    ) -> SideBySide {
+        let first = rows.first().map_or(1.0, |row| row.rate.per_second);
+        for row in &mut rows {
+            row.ratio = row.rate.per_second / first;
+        }
+        SideBySide {
+            benchmark,
+            at_once,
+            double_delay_ms: self.double_delay_ms,
+            backends: rows,
+        }
     }
 
     fn database_of(&self, kind: Kind) -> Result<Option<Database>, Failure> {
@@ -167,21 +189,10 @@ pub(super) struct SideBySide {
     benchmark: &'static str,
     /// Conversations, or records of a commit.
     at_once: u64,
+    /// Delay of each answer of the double.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    double_delay_ms: Option<u32>,
     backends: Vec<Row>,
-}
-
-impl SideBySide {
-    pub(super) fn of(benchmark: &'static str, at_once: u64, mut rows: Vec<Row>) -> SideBySide {
-        let first = rows.first().map_or(1.0, |row| row.rate.per_second);
-        for row in &mut rows {
-            row.ratio = row.rate.per_second / first;
-        }
-        SideBySide {
-            benchmark,
-            at_once,
-            backends: rows,
-        }
-    }
 }
 
 impl Report for SideBySide {
@@ -221,11 +232,18 @@ impl Report for SideBySide {
             "log bytes",
         ];
         out.table(&head, &rows);
-        if self.backends.iter().any(|row| row.backend == DOUBLE) {
-            out.line(
-                "eventstore-double: the protocol over memory, without disk and without replication. It \
-                 says what the client and the database beside it cost, and nothing of a server",
-            );
+        let Some(double) = self.backends.iter().find(|row| row.backend == DOUBLE) else {
+            return;
+        };
+        out.line(
+            "eventstore-double: the protocol over memory, without disk and without replication. It says \
+             what the client and the database beside it cost, and nothing of a server",
+        );
+        if let Some(delay_ms) = self.double_delay_ms {
+            let beyond_ms = f64::from(double.latency.p50_us) / 1_000.0 - f64::from(delay_ms);
+            out.line(format_args!(
+                "eventstore-double: each of its answers takes {delay_ms} ms; the p50 is {beyond_ms:.1} ms more"
+            ));
         }
     }
 }

@@ -91,7 +91,7 @@ async fn side_by_side(
         rows.push(row.with_bytes(before, after, interactions));
         ledger.close().await?;
     }
-    Ok(SideBySide::of("ingest", args.at_once as u64, rows))
+    Ok(args.backends.report("ingest", args.at_once as u64, rows))
 }
 
 /// Measures the limit, then the ledger, with the same envelopes.

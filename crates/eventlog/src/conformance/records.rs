@@ -18,7 +18,7 @@ pub(super) fn continuing(head: Head, count: u64, mark: &str) -> Vec<Record> {
 /// Records that continue `head`, whose leaves have `bytes` bytes together, a little under or over
 /// [`MAX_BATCH_BYTES`](crate::log::MAX_BATCH_BYTES).
 pub(super) fn filling(head: Head, bytes: usize) -> Vec<Record> {
-    let mut records = padded(head, 16, 62_000);
+    let mut records = padded(head, 15, 62_000);
     let end = records.last().map_or(head, Head::after);
     let taken: usize = records.iter().map(|record| record.bytes().len()).sum();
     let unpadded: usize = padded(end, 1, 0)

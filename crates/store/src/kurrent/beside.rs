@@ -4,8 +4,9 @@ use x811_eventlog::{EventLog as _, Head, ReadError};
 use x811_ledger::copy::{IndexError, bodies_named, commit_of};
 use x811_ledger::port::LedgerStore as _;
 
-use super::client::{Patience, Settings};
+use super::client::Patience;
 use super::error::KurrentError;
+use super::probe::Address;
 use super::stream::{KurrentReadError, Stream};
 use crate::log_url::LogUrl;
 use crate::postgres::{PostgresError, PostgresStore};
@@ -50,9 +51,20 @@ pub(super) async fn stream(
     beside: &PostgresStore,
     patience: Patience,
 ) -> Result<Stream, OpenFault> {
-    let settings = Settings::of(log.reveal()).ok_or(KurrentError::Url)?;
+    let address = Address::of(log.reveal())?;
     let name = beside.stream_name().await?;
-    Ok(Stream::new(settings, patience, name))
+    Ok(Stream::new(address, patience, name))
+}
+
+/// The same, if it shows every record from the first one on.
+pub(super) async fn checked_stream(
+    log: &LogUrl,
+    beside: &PostgresStore,
+    patience: Patience,
+) -> Result<Stream, OpenFault> {
+    let stream = stream(log, beside, patience).await?;
+    stream.check(beside.head().await?.size).await?;
+    Ok(stream)
 }
 
 /// Makes what lies beside the stream as long as it is, from its records and the bodies that were
@@ -82,6 +94,18 @@ pub(super) async fn catch_up(stream: &Stream, beside: &PostgresStore) -> Result<
         let named =
             bodies_named(&page).map_err(|fault| KurrentError::from(IndexError::from(fault)))?;
         let bodies = beside.staged(&named).await?;
+        let missing: Vec<u64> = named
+            .iter()
+            .map(|(position, _)| *position)
+            .filter(|position| !bodies.contains_key(position))
+            .collect();
+        if !missing.is_empty() {
+            tracing::error!(
+                ?missing,
+                "the bodies of these records are not in the database, which may have been restored from \
+                 an older copy: the log goes on without them, and audits of it are incomplete"
+            );
+        }
         let tree = beside.frontier().await?.map(|(_, frontier)| frontier);
         let commit = commit_of(tree.as_deref(), page, &bodies).map_err(KurrentError::from)?;
         tracing::warn!(

@@ -4,30 +4,37 @@
 //!
 //! - It does not find the new leader when the old one dies, and one that once failed to connect never
 //!   connects again. So after every failure a new one is made, with a growing pause.
-//! - It waits without end for a server that hangs. So every call has a time limit.
+//! - It waits without end for a server that hangs. So every answer has a time limit.
 //! - Its subscriptions may spin when a proxy ends them. So there are none: the log is read in pages.
-//! - Each call takes some 44 ms, because small packets wait for each other. A commit is one append
-//!   and one statement, whatever the number of its records.
+//! - Each new call takes some 44 ms, because small packets wait for each other. So appends share one
+//!   batch-append session, which is one call that stays open, and pages of the log are large.
+//! - Every error of a session ends it, and an append that was under way is then of unknown outcome. A
+//!   session that is given up lives on in the client's own tasks until its connection ends.
+//! - It does not say why no node could be used. So `probe` looks at the nodes itself.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use eventstore::{
-    AppendToStreamOptions, Client, ClientSettings, Error, EventData, ReadStreamOptions,
+    BatchAppendClient, BatchAppendOptions, Client, Error, EventData, ReadStreamOptions,
     StreamPosition, StreamState,
 };
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use uuid::Uuid;
 
 use super::error::KurrentError;
+use super::probe::{self, Address};
 
-/// How long the client is waited for.
+/// Time limits for calls to the cluster.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
-    /// For one call.
+    /// Until the next part of an answer.
     pub(super) call: Duration,
-    /// For all attempts at one thing.
+    /// Until the end of all attempts at one thing.
     pub(super) all: Duration,
+    /// Between two looks at the stream's settings.
+    pub(super) look: Duration,
 }
 
 impl Default for Patience {
@@ -35,27 +42,17 @@ impl Default for Patience {
         Patience {
             call: Duration::from_secs(4),
             all: Duration::from_secs(12),
+            look: Duration::from_secs(5),
         }
     }
 }
 
+/// The type of every event. The server counts two bytes for each of its characters, beside the record, to
+/// the most that one append may have.
+const EVENT_TYPE: &str = "record";
+
 /// First pause between two attempts; it doubles up to a second, and varies by half.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-
-/// A parsed address.
-#[derive(Debug, Clone)]
-pub(super) struct Settings(ClientSettings);
-
-impl Settings {
-    /// Of an address; the leader is asked, whatever the address prefers.
-    pub(super) fn of(url: &str) -> Option<Settings> {
-        let joint = if url.contains('?') { '&' } else { '?' };
-        // Of two settings the last one counts. The first attempt only finds out whom to ask.
-        let ours = "nodePreference=leader&maxDiscoverAttempts=3&discoveryInterval=20";
-        let url = format!("{url}{joint}{ours}");
-        url.parse().ok().map(Settings)
-    }
-}
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,27 +71,44 @@ pub(super) enum From {
     End,
 }
 
-/// What became of one attempt to append.
+/// The outcome of one attempt to append.
 #[derive(Debug)]
 pub(super) enum Attempt {
     /// It is stored, and the last event has this revision.
     Stored(u64),
     /// The stream does not end where it was expected to.
     WrongRevision,
-    /// It was not sent, or not taken: nothing is stored.
+    /// It was refused: nothing is stored.
     NotStored(KurrentError),
-    /// The same again does no harm and may succeed: nothing was sent.
+    /// Nothing was sent. The same again does no harm and may succeed.
     NotSent(KurrentError),
     /// It may be stored, now or a little later.
     Unknown(KurrentError),
 }
 
+/// A page that could not be read.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// The stream does not exist, or all of it is hidden.
+    NotFound,
+    /// Any other reason.
+    Failed(KurrentError),
+}
+
 /// The connection to a cluster. Calls may be made at the same time.
 pub(super) struct Connection {
-    settings: ClientSettings,
+    address: Address,
     patience: Patience,
-    /// Absent before the first call and after a failure.
-    client: Mutex<Option<Client>>,
+    held: Mutex<Held>,
+    /// True once any call was answered.
+    was_answered: AtomicBool,
+}
+
+/// The client in use; both are absent before the first call and after a failure.
+#[derive(Default)]
+struct Held {
+    client: Option<Client>,
+    session: Option<Arc<BatchAppendClient>>,
 }
 
 impl std::fmt::Debug for Connection {
@@ -104,15 +118,21 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    pub(super) fn new(Settings(settings): Settings, patience: Patience) -> Connection {
+    pub(super) fn new(address: Address, patience: Patience) -> Connection {
         Connection {
-            settings,
+            address,
             patience,
-            client: Mutex::new(None),
+            held: Mutex::default(),
+            was_answered: AtomicBool::new(false),
         }
     }
 
-    /// Attempts at one thing, each after a pause.
+    /// Returns the time limits of this connection.
+    pub(super) fn patience(&self) -> Patience {
+        self.patience
+    }
+
+    /// Returns attempts at one thing, each after a pause.
     pub(super) fn attempts(&self) -> Attempts {
         Attempts {
             until: Instant::now() + self.patience.all,
@@ -120,19 +140,68 @@ impl Connection {
         }
     }
 
-    fn client(&self) -> Result<Client, KurrentError> {
-        let mut held = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = &*held {
+    /// Returns the last error of attempts that were given up. The error for a call that got no answer
+    /// gets the cause that the nodes show.
+    pub(super) async fn given_up(&self, error: KurrentError) -> KurrentError {
+        let KurrentError::Unreachable(said) = &error else {
+            return error;
+        };
+        KurrentError::Unreachable(probe::cause(&self.address, said).await.to_string())
+    }
+
+    /// Returns an error that no later attempt can resolve, if this cluster was never reached and its
+    /// nodes show one.
+    async fn misconfigured(&self, said: &str) -> Option<KurrentError> {
+        if self.was_answered.load(Ordering::Relaxed) {
+            return None;
+        }
+        let cause = probe::cause(&self.address, said).await;
+        (!cause.passes_by_itself()).then(|| KurrentError::Misconfigured(cause.to_string()))
+    }
+
+    /// Returns the error for a denied access: a cluster of one node denies it for a wrong password, too.
+    async fn denied(&self, stream: &str) -> KurrentError {
+        let cause = probe::cause(&self.address, "access denied").await;
+        match cause.passes_by_itself() {
+            true => KurrentError::Denied {
+                stream: stream.to_owned(),
+            },
+            false => KurrentError::Misconfigured(cause.to_string()),
+        }
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn client(&self) -> Result<Client, Error> {
+        let mut held = self.held();
+        if let Some(client) = &held.client {
             return Ok(client.clone());
         }
-        let made = Client::new(self.settings.clone());
-        let client = made.map_err(|error| KurrentError::Unreachable(error.to_string()))?;
-        *held = Some(client.clone());
+        let made = Client::new(self.address.settings().clone());
+        let client = made.map_err(|error| Error::InitializationError(error.to_string()))?;
+        held.client = Some(client.clone());
         Ok(client)
     }
 
+    async fn session(&self) -> Result<Arc<BatchAppendClient>, Error> {
+        if let Some(session) = &self.held().session {
+            return Ok(session.clone());
+        }
+        // Without a deadline: that of the options ends the whole session.
+        let options = BatchAppendOptions::default().requires_leader(true);
+        let session = Arc::new(self.client()?.batch_append(&options).await?);
+        self.held().session = Some(session.clone());
+        Ok(session)
+    }
+
     fn forget(&self) {
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.held() = Held::default();
+    }
+
+    fn answered(&self) {
+        self.was_answered.store(true, Ordering::Relaxed);
     }
 
     /// Appends `events` in one piece to `stream`, which must have `size` events.
@@ -142,70 +211,88 @@ impl Connection {
         size: u64,
         events: impl Iterator<Item = (Uuid, Vec<u8>)>,
     ) -> Attempt {
-        let client = match self.client() {
-            Ok(client) => client,
-            Err(error) => return Attempt::NotSent(error),
+        let session = match timeout(self.patience.call, self.session()).await {
+            Ok(Ok(session)) => session,
+            Ok(Err(Error::UnsupportedFeature)) => return Attempt::NotStored(KurrentError::TooOld),
+            Ok(Err(error)) => return self.unsent(&error.to_string()).await,
+            Err(_) => return self.unsent(NO_ANSWER).await,
         };
         let state = match size.checked_sub(1) {
             Some(last) => StreamState::StreamRevision(last),
             None => StreamState::NoStream,
         };
-        let options = AppendToStreamOptions::default()
-            .stream_state(state)
-            .requires_leader(true)
-            .deadline(self.patience.call);
         let events: Vec<EventData> = events
-            .map(|(id, bytes)| EventData::binary("x811.record", bytes.into()).id(id))
+            .map(|(id, bytes)| EventData::binary(EVENT_TYPE, bytes.into()).id(id))
             .collect();
-        let append = client.append_to_stream(stream, &options, events);
+        let append = session.append_to_stream(stream, state, events);
         let Ok(appended) = timeout(self.patience.call, append).await else {
             self.forget();
-            return Attempt::Unknown(KurrentError::Unreachable("no answer in time".to_owned()));
+            return Attempt::Unknown(KurrentError::Unreachable(NO_ANSWER.to_owned()));
         };
         match appended {
-            Ok(written) => Attempt::Stored(written.next_expected_version),
-            Err(Error::WrongExpectedVersion { .. }) => Attempt::WrongRevision,
-            Err(error @ Error::GrpcConnectionError(_)) => {
-                self.forget();
-                Attempt::NotSent(KurrentError::Unreachable(error.to_string()))
+            Ok(written) => {
+                self.answered();
+                match written.current_revision() {
+                    Some(revision) => Attempt::Stored(revision),
+                    None => Attempt::Unknown(KurrentError::Refused("no revision".to_owned())),
+                }
             }
-            Err(error) if may_pass(&error) => {
+            Err(error) => {
                 self.forget();
-                Attempt::Unknown(KurrentError::Unreachable(error.to_string()))
+                match not_appended(stream, &error) {
+                    None => Attempt::NotStored(self.denied(stream).await),
+                    Some(attempt) => attempt,
+                }
             }
-            Err(error) => Attempt::NotStored(KurrentError::Refused(error.to_string())),
         }
     }
 
-    /// At most `count` events of `stream`, as the leader has them; `None` where there is no stream.
-    /// Fewer prove nothing: a proxy may have ended the answer early.
+    async fn unsent(&self, said: &str) -> Attempt {
+        self.forget();
+        match self.misconfigured(said).await {
+            Some(error) => Attempt::NotStored(error),
+            None => Attempt::NotSent(KurrentError::Unreachable(said.to_owned())),
+        }
+    }
+
+    /// Returns at most `count` events of `stream`, as the leader has them. Fewer prove nothing: a proxy
+    /// may have ended the answer early.
     pub(super) async fn read(
         &self,
         stream: &str,
         from: From,
         count: usize,
-    ) -> Result<Option<Vec<Entry>>, KurrentError> {
+    ) -> Result<Vec<Entry>, Unread> {
         let mut attempts = self.attempts();
         loop {
-            let error = match timeout(self.patience.call, self.read_once(stream, from, count)).await
-            {
-                Ok(Ok(page)) => return Ok(Some(page)),
-                Ok(Err(Error::ResourceNotFound)) => return Ok(None),
-                Ok(Err(error)) if may_pass(&error) => error.to_string(),
-                Ok(Err(error)) => return Err(KurrentError::Refused(error.to_string())),
-                Err(_) => "no answer in time".to_owned(),
+            let said = match self.read_once(stream, from, count).await {
+                Ok(page) => {
+                    self.answered();
+                    return Ok(page);
+                }
+                Err(Error::ResourceNotFound) => {
+                    self.answered();
+                    return Err(Unread::NotFound);
+                }
+                Err(Error::AccessDenied) => {
+                    return Err(Unread::Failed(self.denied(stream).await));
+                }
+                Err(error) if may_pass(&error) => error.to_string(),
+                Err(error) => return Err(Unread::Failed(refused(stream, &error))),
             };
             self.forget();
+            if let Some(error) = self.misconfigured(&said).await {
+                return Err(Unread::Failed(error));
+            }
             if !attempts.another().await {
-                return Err(KurrentError::Unreachable(error));
+                let error = KurrentError::Unreachable(said);
+                return Err(Unread::Failed(self.given_up(error).await));
             }
         }
     }
 
     async fn read_once(&self, stream: &str, from: From, count: usize) -> Result<Vec<Entry>, Error> {
-        let client = self
-            .client()
-            .map_err(|error| Error::ServerError(error.to_string()))?;
+        let client = self.client()?;
         let position = match from {
             From::Revision(revision) => StreamPosition::Position(revision),
             From::End => StreamPosition::End,
@@ -214,18 +301,66 @@ impl Connection {
             .position(position)
             .max_count(count)
             .requires_leader(true)
-            .deadline(self.patience.call);
-        let mut events = client.read_stream(stream, &options).await?;
+            .deadline(self.patience.all);
+        let until = Instant::now() + self.patience.all;
+        let late = |_| Error::ServerError(NO_ANSWER.to_owned());
+        let call = self.patience.call;
+        let read = timeout(call, client.read_stream(stream, &options));
+        let mut events = read.await.map_err(late)??;
         let mut page = Vec::new();
-        while let Some(event) = events.next().await? {
+        loop {
+            let by = until.min(Instant::now() + call);
+            let Some(event) = timeout_at(by, events.next()).await.map_err(late)?? else {
+                return Ok(page);
+            };
             let event = event.get_original_event();
             page.push(Entry {
                 revision: event.revision,
                 bytes: event.data.to_vec(),
             });
         }
-        Ok(page)
     }
+}
+
+/// The text of an error for a call that got no answer.
+const NO_ANSWER: &str = "no answer in time";
+
+/// Codes of an answer to one append of a session, as gRPC numbers them.
+mod code {
+    pub(super) const INVALID_ARGUMENT: i32 = 3;
+    pub(super) const NOT_FOUND: i32 = 5;
+    pub(super) const ALREADY_EXISTS: i32 = 6;
+    pub(super) const PERMISSION_DENIED: i32 = 7;
+}
+
+/// Sorts the error of an append that was sent; `None` if access was denied.
+fn not_appended(stream: &str, error: &Error) -> Option<Attempt> {
+    let unknown = || Attempt::Unknown(KurrentError::Unreachable(error.to_string()));
+    if matches!(error, Error::AccessDenied) {
+        return None;
+    }
+    let Error::Grpc { code, .. } = error else {
+        return Some(match may_pass(error) {
+            true => unknown(),
+            false => Attempt::NotStored(refused(stream, error)),
+        });
+    };
+    Some(match i32::from(*code) {
+        code::ALREADY_EXISTS => Attempt::WrongRevision,
+        code::NOT_FOUND => Attempt::NotStored(refused(stream, &Error::ResourceDeleted)),
+        code::PERMISSION_DENIED => return None,
+        code::INVALID_ARGUMENT => Attempt::NotStored(refused(stream, error)),
+        _ => unknown(),
+    })
+}
+
+/// Returns the error for an answer that nobody can wait out.
+fn refused(stream: &str, error: &Error) -> KurrentError {
+    if matches!(error, Error::ResourceDeleted) {
+        let stream = stream.to_owned();
+        return KurrentError::Tombstoned { stream };
+    }
+    KurrentError::Refused(error.to_string())
 }
 
 /// Whether another attempt, by a new client, may succeed: nothing that somebody must mend first.
@@ -237,6 +372,7 @@ fn may_pass(error: &Error) -> bool {
         | Error::Grpc { .. }
         | Error::GrpcConnectionError(_)
         | Error::DeadlineExceeded
+        | Error::InitializationError(_)
         | Error::InternalClientError => true,
         Error::InternalParsingError(_)
         | Error::AccessDenied
@@ -244,7 +380,6 @@ fn may_pass(error: &Error) -> bool {
         | Error::ResourceNotFound
         | Error::ResourceDeleted
         | Error::UnsupportedFeature
-        | Error::InitializationError(_)
         | Error::IllegalStateError(_)
         | Error::WrongExpectedVersion { .. } => false,
     }

@@ -1,11 +1,10 @@
-//! What can go wrong with EventStoreDB, sorted by what the operator does about it.
+//! Errors of EventStoreDB, sorted by what the operator does about them.
 
 use thiserror::Error;
 use x811_eventlog::{AppendError, ReadError};
 use x811_ledger::copy::IndexError;
 
-/// Why EventStoreDB cannot be used, or did not do what it was asked. No address and no password is
-/// in it.
+/// Why EventStoreDB cannot be used, or did not do what it was asked. No password is in it.
 #[derive(Debug, Error)]
 pub enum KurrentError {
     /// The client cannot read the address.
@@ -15,15 +14,33 @@ pub enum KurrentError {
     )]
     Url,
     /// No node answers, or not in time.
-    #[error("EventStoreDB did not answer ({0}): see to the cluster; the ledger asks again")]
+    #[error("EventStoreDB cannot be used: {0}")]
     Unreachable(String),
+    /// No node can be used with this address.
+    #[error("EventStoreDB cannot be used: {0}")]
+    Misconfigured(String),
+    /// The server has no batch appends.
+    #[error(
+        "the server is older than EventStoreDB 21.10, and has no batch appends: use a later one"
+    )]
+    TooOld,
     /// It answered, and did nothing.
-    #[error("EventStoreDB refused ({0}): check the user's rights on the stream, then start again")]
+    #[error("EventStoreDB refused ({0})")]
     Refused(String),
+    /// The user has not the rights that the ledger needs.
+    #[error(
+        "EventStoreDB denies access to the stream {stream}: give the user of the log's URL `$r`, `$w` \
+         and `$mr` in the stream's `$acl` (docs/scale.md), then start again"
+    )]
+    Denied {
+        /// Name of the stream, or of its metadata.
+        stream: String,
+    },
     /// Records were there once.
     #[error(
         "the stream {stream} is not there, but the database beside it has {records} of its records: \
-         it was deleted, or this is another cluster. Restore it, or name the right one"
+         it was removed, or this is another cluster. Restore it, name the right one, or make a whole \
+         log from the database: {MEND}"
     )]
     Gone {
         /// Name of the stream.
@@ -34,7 +51,8 @@ pub enum KurrentError {
     /// The stream is shorter than what lies beside it.
     #[error(
         "the stream has {stream} records, the database beside it {beside}: records that were \
-         acknowledged are missing from the cluster. Nothing is written; restore the cluster"
+         acknowledged are missing from the cluster. Nothing is written; restore the cluster, or make a \
+         whole log from the database: {MEND}"
     )]
     Shorter {
         /// Records of the stream.
@@ -42,25 +60,59 @@ pub enum KurrentError {
         /// Records that the database has.
         beside: u64,
     },
+    /// The first records were removed.
+    #[error(
+        "the stream {stream} begins with record {first}: the server removed the records before it for \
+         good (a scavenge). Nothing is written; restore the cluster, or make a whole log from the \
+         database beside it: {MEND}"
+    )]
+    BeginsLate {
+        /// Name of the stream.
+        stream: String,
+        /// Position of the first record that is there.
+        first: u64,
+    },
     /// The two are of different logs.
     #[error(
         "record {position} of the stream is not the one that the database beside it has: they belong \
-         to different logs, or one of them was changed"
+         to different logs, or one of them was changed. Name the right ones; or have both held against the \
+         last signed checkpoint: {MEND}"
     )]
     Differs {
         /// The first such record.
         position: u64,
     },
-    /// The stream forgets.
+    /// The stream hides records.
     #[error(
-        "the stream {stream} has {setting} in its metadata: the server may delete records of a log \
-         that must keep all. Remove the setting, and let only administrators change it"
+        "the stream {stream} has {setting} in its metadata, so the server hides records, and removes \
+         them with the next scavenge. Until a scavenge runs nothing is lost: remove the setting, and \
+         every record is back. Let only administrators write the metadata (docs/scale.md)"
     )]
-    Forgets {
+    Hides {
         /// Name of the stream.
         stream: String,
         /// `$maxCount`, `$maxAge` or `$tb`.
         setting: &'static str,
+    },
+    /// The stream was deleted, and can be brought back.
+    #[error(
+        "the stream {stream} was deleted (a soft delete, `$tb` in its metadata). Until a scavenge runs \
+         nothing is lost: remove `$tb` from the metadata, once more if the server writes another one, and \
+         every record is back. Let only administrators delete the stream and write its metadata \
+         (docs/scale.md)"
+    )]
+    SoftDeleted {
+        /// Name of the stream.
+        stream: String,
+    },
+    /// The stream was deleted for ever.
+    #[error(
+        "the stream {stream} was deleted for ever (a tombstone): it can never be read or written again. \
+         Restore the cluster, or make a whole log from the database beside it: {MEND}"
+    )]
+    Tombstoned {
+        /// Name of the stream.
+        stream: String,
     },
     /// An append went elsewhere than it was meant to.
     #[error(
@@ -76,7 +128,13 @@ pub enum KurrentError {
     /// A record that the stream has and the database has not says nothing this program knows.
     #[error("what lies beside the stream cannot be made from it: {0}")]
     Index(#[from] IndexError),
+    /// Nothing is written while the stream is in a state that somebody has to mend.
+    #[error("{0}")]
+    Suspended(String),
 }
+
+/// The command that makes a whole log from the database beside a stream.
+const MEND: &str = "`x811 log copy FROM TO --from-database`";
 
 impl From<KurrentError> for AppendError {
     fn from(error: KurrentError) -> AppendError {

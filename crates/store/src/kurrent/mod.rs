@@ -3,8 +3,12 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `client` | the vendor's client, and all that is known of its faults; nothing else names it |
+//! | `client` | calls by the vendor's client, and all that is known of its faults |
+//! | `probe` | the address of a cluster, and the cause why none of its nodes can be used |
 //! | `stream` | the log: appending at an expected revision, reading without a gap |
+//! | `metadata` | settings of the stream by which a server hides records |
+//! | `lookout` | a look at these settings from time to time |
+//! | `ahead` | the page that is read before it is asked for |
 //! | `beside` | what the database has and has not yet of the stream |
 //! | `store` | both as one store |
 //!
@@ -17,9 +21,13 @@
 //! was replaced may still place the records that it had staged; it acknowledges none of them, and
 //! the one that replaced it then meets a revision that it did not expect, and ends.
 
+mod ahead;
 mod beside;
 mod client;
 mod error;
+mod lookout;
+mod metadata;
+mod probe;
 mod store;
 mod stream;
 #[cfg(test)]

@@ -12,10 +12,14 @@ use x811_protocol::evm::{ChainId, TxHash};
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::time::TimestampMs;
 
+use super::ahead::ReadAhead;
 use super::beside::{self, OpenFault};
 use super::client::Patience;
+use super::error::KurrentError;
+use super::lookout::Lookout;
 use super::stream::Stream;
 use crate::asking::asks_another;
+use crate::fault::StoreFault;
 use crate::log_url::LogUrl;
 use crate::postgres::{CheckpointRow, PostgresStore, Quorum, StoreUrl, Wait};
 use crate::purpose::Purpose;
@@ -33,7 +37,10 @@ pub struct KurrentStore {
 
 #[derive(Debug)]
 struct Inner {
-    stream: Stream,
+    stream: Arc<Stream>,
+    ahead: ReadAhead,
+    /// Absent where nothing is written.
+    lookout: Option<Lookout>,
     beside: PostgresStore,
     line: Mutex<Line>,
     /// Records known to be stored.
@@ -69,11 +76,16 @@ impl KurrentStore {
         beside: PostgresStore,
         patience: Patience,
     ) -> Result<KurrentStore, OpenFault> {
-        let stream = beside::stream(log, &beside, patience).await?;
-        stream.check_that_it_keeps_all().await?;
+        let stream = beside::checked_stream(log, &beside, patience).await?;
+        if stream.may_write_metadata().await {
+            tracing::warn!(
+                "the ledger's own user may write the metadata of the stream, and so may whoever takes its                  password: let only administrators write it (`$mw` in the stream's `$acl`, docs/scale.md)"
+            );
+        }
         let head = beside::catch_up(&stream, &beside).await?;
-        let store = KurrentStore::of(stream, beside);
-        store.inner.note_size(head.size);
+        let (stream, size) = (Arc::new(stream), watch::Sender::new(head.size));
+        let lookout = Lookout::start(stream.clone(), size.subscribe());
+        let store = KurrentStore::of(stream, Some(lookout), beside, size);
         store.inner.line.lock().await.head = Some(head);
         Ok(store)
     }
@@ -84,16 +96,37 @@ impl KurrentStore {
         url: &StoreUrl,
     ) -> Result<KurrentStore, OpenFault> {
         let beside = PostgresStore::open_read_only(url).await?;
-        let stream = beside::stream(log, &beside, Patience::default()).await?;
-        Ok(KurrentStore::of(stream, beside))
+        let stream = beside::checked_stream(log, &beside, Patience::default()).await?;
+        Ok(KurrentStore::reading(stream, beside))
     }
 
-    fn of(stream: Stream, beside: PostgresStore) -> KurrentStore {
+    /// The same, whatever records the stream shows.
+    pub(crate) async fn open_as_it_is(
+        log: &LogUrl,
+        url: &StoreUrl,
+    ) -> Result<KurrentStore, OpenFault> {
+        let beside = PostgresStore::open_read_only(url).await?;
+        let stream = beside::stream(log, &beside, Patience::default()).await?;
+        Ok(KurrentStore::reading(stream, beside))
+    }
+
+    fn reading(stream: Stream, beside: PostgresStore) -> KurrentStore {
+        KurrentStore::of(Arc::new(stream), None, beside, watch::Sender::new(0))
+    }
+
+    fn of(
+        stream: Arc<Stream>,
+        lookout: Option<Lookout>,
+        beside: PostgresStore,
+        size: watch::Sender<u64>,
+    ) -> KurrentStore {
         let inner = Inner {
             stream,
+            ahead: ReadAhead::default(),
+            lookout,
             beside,
             line: Mutex::default(),
-            size: watch::Sender::new(0),
+            size,
         };
         KurrentStore {
             inner: Arc::new(inner),
@@ -103,6 +136,12 @@ impl KurrentStore {
     /// The database that everything but the log lies in.
     pub(crate) fn beside(&self) -> &PostgresStore {
         &self.inner.beside
+    }
+
+    /// Returns the state of the stream that keeps the ledger from acknowledging anything, if there is
+    /// one.
+    pub(crate) fn fault(&self) -> Option<StoreFault> {
+        self.inner.lookout.as_ref()?.fault()
     }
 
     /// The row that holds the last signed checkpoint.
@@ -123,6 +162,22 @@ impl KurrentStore {
 
 impl Inner {
     async fn commit(&self, commit: Commit) -> Result<Head, AppendError> {
+        if let Some(fault) = self.lookout.as_ref().and_then(Lookout::fault) {
+            return Err(KurrentError::Suspended(fault.sentence().to_owned()).into());
+        }
+        let committed = self.committed(commit).await;
+        self.noticed(committed)
+    }
+
+    /// Has the stream looked at where `result` is an error.
+    fn noticed<T, E>(&self, result: Result<T, E>) -> Result<T, E> {
+        if let (Err(_), Some(lookout)) = (&result, &self.lookout) {
+            lookout.look();
+        }
+        result
+    }
+
+    async fn committed(&self, commit: Commit) -> Result<Head, AppendError> {
         let mut line = self.line.lock().await;
         let head = self.settled(&mut line).await?;
         let next = check_batch(&head, commit.expected_size, &commit.records)?;
@@ -218,8 +273,10 @@ impl EventLog for KurrentStore {
     }
 
     async fn read(&self, from: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
+        let Inner { stream, ahead, .. } = &*self.inner;
         let known = self.inner.known_size();
-        Ok(self.inner.stream.page(from, limit, known).await?)
+        let page = ahead.page(stream, (from, limit), known).await;
+        Ok(self.inner.noticed(page)?)
     }
 
     /// After a commit of unknown outcome this waits until it is known.
@@ -230,7 +287,7 @@ impl EventLog for KurrentStore {
             Err(error) => return Err(ReadError::Backend(Box::new(error))),
         }
         let known = self.inner.known_size();
-        let head = self.inner.stream.head(known).await?;
+        let head = self.inner.noticed(self.inner.stream.head(known).await)?;
         self.inner.note_size(head.size);
         Ok(head)
     }

@@ -3,15 +3,17 @@
 use uuid::Uuid;
 use x811_eventlog::{AppendError, Break, Cause, Head, ReadError, Record};
 
-use super::client::{Attempt, Connection, Entry, From, Patience, Settings};
+use super::client::{Attempt, Connection, Entry, From, Patience, Unread};
 use super::error::KurrentError;
-use crate::leaves::record_at;
+use super::metadata;
+use super::probe::Address;
+use crate::leaves::{MAX_PAGE_RECORDS, record_at};
 
 /// Most events asked for at once.
-const MAX_PAGE: usize = 500;
+pub(super) const MAX_PAGE: usize = MAX_PAGE_RECORDS;
 
-/// Settings of a stream by which its server deletes events.
-const FORGETTING: [&str; 3] = ["$maxCount", "$maxAge", "$tb"];
+/// The first position that the server cannot count to.
+const UNCOUNTABLE: u64 = 1 << 63;
 
 /// The stream of one log.
 #[derive(Debug)]
@@ -21,19 +23,32 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    pub(super) fn new(settings: Settings, patience: Patience, name: String) -> Stream {
-        let connection = Connection::new(settings, patience);
+    pub(super) fn new(address: Address, patience: Patience, name: String) -> Stream {
+        let connection = Connection::new(address, patience);
         Stream { connection, name }
+    }
+
+    /// Returns the time limits of its connection.
+    pub(super) fn patience(&self) -> Patience {
+        self.connection.patience()
+    }
+
+    /// Returns a page of the stream; `None` where there is no stream.
+    async fn read(&self, from: From, count: usize) -> Result<Option<Vec<Entry>>, KurrentError> {
+        match self.connection.read(&self.name, from, count).await {
+            Ok(page) => Ok(Some(page)),
+            Err(Unread::NotFound) => Ok(None),
+            Err(Unread::Failed(error)) => Err(error),
+        }
     }
 
     /// Where the log ends, as the leader knows; `at_least` records are known to be stored.
     pub(super) async fn head(&self, at_least: u64) -> Result<Head, KurrentReadError> {
         let mut attempts = self.connection.attempts();
         loop {
-            let page = self.connection.read(&self.name, From::End, 1).await?;
-            match page.as_deref() {
+            match self.read(From::End, 1).await?.as_deref() {
                 None if at_least == 0 => return Ok(Head::EMPTY),
-                None => return Err(self.gone(at_least).into()),
+                None => return Err(self.gone(at_least).await.into()),
                 Some([last, ..]) => {
                     let record = record_at(last.revision, last.revision, last.bytes.clone())?;
                     return Ok(Head::after(&record));
@@ -52,17 +67,15 @@ impl Stream {
         limit: usize,
         at_least: u64,
     ) -> Result<Vec<Record>, KurrentReadError> {
-        if limit == 0 {
+        if limit == 0 || from >= UNCOUNTABLE {
             return Ok(Vec::new());
         }
         let mut attempts = self.connection.attempts();
         loop {
             let limit = limit.min(MAX_PAGE);
-            let at = From::Revision(from);
-            let page = self.connection.read(&self.name, at, limit).await?;
-            match page {
+            match self.read(From::Revision(from), limit).await? {
                 None if at_least == 0 => return Ok(Vec::new()),
-                None => return Err(self.gone(at_least).into()),
+                None => return Err(self.gone(at_least).await.into()),
                 Some(page) if page.is_empty() => {
                     // Either the end of the log, or an answer that was ended on its way.
                     if self.head(at_least).await?.size <= from {
@@ -105,10 +118,10 @@ impl Stream {
                 }
             };
             if !attempts.another().await {
-                return Err(if was_sent {
-                    unknown(error)
-                } else {
-                    error.into()
+                let error = self.connection.given_up(error).await;
+                return Err(match was_sent {
+                    true => unknown(error),
+                    false => error.into(),
                 });
             }
         }
@@ -143,28 +156,62 @@ impl Stream {
         })
     }
 
-    /// Refuses a stream whose server may delete records.
-    pub(super) async fn check_that_it_keeps_all(&self) -> Result<(), KurrentReadError> {
-        let metadata = format!("$${}", self.name);
-        let page = self.connection.read(&metadata, From::End, 1).await?;
-        let Some(last) = page.and_then(|page| page.into_iter().next()) else {
-            return Ok(());
-        };
-        let said: serde_json::Value = serde_json::from_slice(&last.bytes).unwrap_or_default();
-        match FORGETTING.into_iter().find(|name| said.get(name).is_some()) {
-            None => Ok(()),
-            Some(setting) => Err(KurrentError::Forgets {
-                stream: self.name.clone(),
-                setting,
-            }
-            .into()),
+    /// Refuses a stream that does not show all of its records, or may lose them; `at_least` are known
+    /// to be stored.
+    pub(super) async fn check(&self, at_least: u64) -> Result<(), KurrentError> {
+        if let Some(error) = self.hiding().await? {
+            return Err(error);
         }
+        let first = match self.read(From::Revision(0), 1).await?.as_deref() {
+            None if at_least > 0 => return Err(self.gone(at_least).await),
+            Some([first, ..]) if first.revision > 0 => first.revision,
+            None | Some(_) => return Ok(()),
+        };
+        // The setting may have come between the two reads.
+        Err(match self.hiding().await? {
+            Some(error) => error,
+            None => KurrentError::BeginsLate {
+                stream: self.name.clone(),
+                first,
+            },
+        })
     }
 
-    fn gone(&self, records: u64) -> KurrentError {
-        KurrentError::Gone {
-            stream: self.name.clone(),
-            records,
+    /// Returns the setting by which records are hidden, if there is one.
+    async fn hiding(&self) -> Result<Option<KurrentError>, KurrentError> {
+        let page = match self.connection.read(&self.metadata(), From::End, 1).await {
+            Ok(page) => page,
+            Err(Unread::NotFound) => return Ok(None),
+            Err(Unread::Failed(error)) => return Err(error),
+        };
+        let last = page.first();
+        Ok(last.and_then(|last| metadata::hides(&self.name, &last.bytes)))
+    }
+
+    /// Returns true if the ledger's own user may write the metadata. An append is tried that expects a
+    /// revision no stream has: rights are checked before it, and nothing is written.
+    pub(super) async fn may_write_metadata(&self) -> bool {
+        let event = (
+            uuid::Builder::from_custom_bytes([1; 16]).into_uuid(),
+            b"{}".to_vec(),
+        );
+        let (name, once) = (self.metadata(), std::iter::once(event));
+        let append = self.connection.append(&name, UNCOUNTABLE - 1, once);
+        matches!(append.await, Attempt::WrongRevision)
+    }
+
+    fn metadata(&self) -> String {
+        format!("$${}", self.name)
+    }
+
+    /// Returns the error for a stream that is not found though it had `records`.
+    async fn gone(&self, records: u64) -> KurrentError {
+        match self.hiding().await {
+            Ok(Some(error)) => error,
+            Ok(None) | Err(_) => KurrentError::Gone {
+                stream: self.name.clone(),
+                records,
+            },
         }
     }
 }

@@ -1,14 +1,13 @@
 //! What a database keeps beside a log that is elsewhere, in a stream: the bodies of records that are
 //! not in the stream yet, and the stream's name. Everything else is as for a log of its own.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, LazyLock};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use sqlx::Row as _;
 use sqlx::migrate::Migrator;
 use x811_eventlog::AppendError;
 use x811_ledger::port::Commit;
-use x811_protocol::digest::Digest;
 
 use super::append::each;
 use super::error::PostgresError;
@@ -107,28 +106,6 @@ impl PostgresStore {
             None => Ok(()),
             Some(constraint) => Err(PostgresError::Duplicate { constraint }.into()),
         }
-    }
-
-    /// The staged ones of these bodies, by position.
-    pub(crate) async fn staged(
-        &self,
-        bodies: &[(u64, Digest)],
-    ) -> Result<HashMap<u64, Arc<[u8]>>, PostgresError> {
-        let positions = each(bodies, |(position, _)| position.cast_signed());
-        let digests = each(bodies, |(_, digest)| digest.as_bytes().as_slice());
-        let rows: Vec<(i64, Vec<u8>)> = sqlx::query_as(
-            "SELECT position, bytes FROM staged_bodies
-             JOIN unnest($1::bigint[], $2::bytea[]) AS named (position, digest)
-             USING (position, digest)",
-        )
-        .bind(positions)
-        .bind(digests)
-        .fetch_all(self.readers())
-        .await?;
-        let rows = rows.into_iter();
-        Ok(rows
-            .map(|(position, bytes)| (position.cast_unsigned(), bytes.into()))
-            .collect())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Everything that is read.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use sqlx::postgres::{PgExecutor, PgRow};
 use sqlx::{PgPool, Row as _};
@@ -94,6 +95,31 @@ pub(super) async fn bodies(
         bodies.insert(body.position, body);
     }
     Ok(bodies)
+}
+
+/// Returns those of these bodies that were stored ahead of their records, by position.
+pub(super) async fn staged(
+    pool: &PgPool,
+    named: &[(u64, Digest)],
+) -> Result<HashMap<u64, Arc<[u8]>>, PostgresError> {
+    let positions: Vec<i64> = named.iter().map(|(at, _)| at.cast_signed()).collect();
+    let digests: Vec<&[u8]> = named
+        .iter()
+        .map(|(_, digest)| digest.as_bytes().as_slice())
+        .collect();
+    let rows: Vec<(i64, Vec<u8>)> = sqlx::query_as(
+        "SELECT position, bytes FROM staged_bodies
+         JOIN unnest($1::bigint[], $2::bytea[]) AS named (position, digest)
+         USING (position, digest)",
+    )
+    .bind(positions)
+    .bind(digests)
+    .fetch_all(pool)
+    .await?;
+    let rows = rows.into_iter();
+    Ok(rows
+        .map(|(position, bytes)| (position.cast_unsigned(), bytes.into()))
+        .collect())
 }
 
 /// A part of a body; what erasing leaves is none.

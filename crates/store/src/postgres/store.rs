@@ -262,6 +262,14 @@ impl PostgresStore {
         CheckpointRow::over(self.inner.readers.clone(), self.inner.owner.as_deref())
     }
 
+    /// Returns those of these bodies that were staged beside a stream, by position.
+    pub(crate) async fn staged(
+        &self,
+        named: &[(u64, Digest)],
+    ) -> Result<HashMap<u64, Arc<[u8]>>, PostgresError> {
+        reading::staged(&self.inner.readers, named).await
+    }
+
     /// Sessions that read.
     #[cfg(feature = "eventstore")]
     pub(super) fn readers(&self) -> &PgPool {

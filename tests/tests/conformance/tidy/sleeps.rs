@@ -21,7 +21,9 @@ enum Reason {
 use Reason::{Fault, Look, Paused, Rate, Settling};
 
 /// Files with calls of `sleep`, each call with its reason.
-const SLEEPS: [(&str, &[Reason]); 27] = [
+const SLEEPS: [(&str, &[Reason]); 30] = [
+    ("crates/server/tests/http/feed/mod.rs", &[Look]),
+    ("crates/store/src/kurrent/tests/serve.rs", &[Fault]),
     ("crates/store/src/postgres/tests/conformance.rs", &[Look]),
     ("crates/store/src/postgres/tests/places.rs", &[Look, Look]),
     ("crates/store/src/postgres/tests/quorum.rs", &[Look, Look]),
@@ -33,6 +35,7 @@ const SLEEPS: [(&str, &[Reason]); 27] = [
     ("tests/src/bin/bench_stores.rs", &[Settling]),
     ("tests/src/postgres.rs", &[Look, Look]),
     ("tests/src/proxy.rs", &[Fault]),
+    ("tests/tests/program/eventstore/suspended.rs", &[Look]),
     ("tests/tests/program/faults/bits.rs", &[Look]),
     ("tests/tests/program/faults/cluster.rs", &[Settling]),
     ("tests/tests/program/faults/copies.rs", &[Fault]),

@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::signed_read::SignedFields;
 
+/// The time between two looks.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(50);
+
 /// Moves the clock in steps that are short beside everything that is waited for, in milliseconds.
 const STEP_MS: u64 = 250;
 
@@ -200,7 +203,7 @@ impl World {
         issued["token"].as_str().unwrap().to_owned()
     }
 
-    /// Waits until a stream can be opened again.
+    /// Waits until a stream can be opened again. Without a pause the limit on requests would refuse it.
     pub(super) async fn listen_once_there_is_room(&self, agent: &Agent) -> Listener {
         let path = stream_of(agent);
         let opened = async {
@@ -210,6 +213,7 @@ impl World {
                     Ok(listener) => return listener,
                     Err(full) => full.refused(429, "X811-9001"),
                 };
+                tokio::time::sleep(LOOK_EVERY).await;
             }
         };
         tokio::time::timeout(PATIENCE, opened).await.unwrap()

@@ -193,7 +193,7 @@ async fn a_stream_that_lost_records_is_refused() {
     // The lease of the attempt before runs out first.
     let error = place.open().await.unwrap_err();
     assert!(
-        matches!(error, OpenFault::Kurrent(KurrentError::Gone { .. })),
+        matches!(error, OpenFault::Kurrent(KurrentError::SoftDeleted { .. })),
         "{error:?}"
     );
 }

@@ -1,62 +1,72 @@
-//! A cluster that is none: nodes on loopback that speak EventStoreDB's protocol over one shared
-//! state. It shows how the client side behaves, and nothing about replication.
+//! A test double of an EventStoreDB cluster: nodes on loopback that speak its protocol over one
+//! shared state. It shows how the client side behaves, and nothing about replication.
 //!
-//! Rules of the server that it keeps (eventstore.md section 4): an append expects a revision, and a
-//! wrong one is an answer, not an error; the same events at the same revision are stored once, and
-//! their payload is not compared; only the leader answers who asks for the leader; a deleted stream
-//! goes on at its old revision; at most 1 MiB an append.
+//! | file | rules of the server, version 23.10 |
+//! |---|---|
+//! | `streams` | expected revisions, repeated appends, hidden events, deletion, scavenge |
+//! | `rights` | users and access control lists |
+//! | `batch` | sessions of batch appends |
+//! | `serve` | reads, gossip, the list of features |
+//! | `tls` | connections under a private authority |
+//! | `proto` | messages |
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
-use super::proto::{
-    AppendResp, AppendResult, ClusterInfo, Empty, EndPoint, FOLLOWER, LEADER, MemberInfo,
-    ReadOptions, RevisionOption, Success, WrongExpectedVersion,
-};
+use super::proto::{ClusterInfo, EndPoint, FOLLOWER, LEADER, MemberInfo, UNKNOWN};
+use super::rights::Users;
 use super::serve;
+use super::streams::Stream;
+use super::tls::Authority;
 use crate::LogUrl;
 
-/// Most bytes of one append.
-const MAX_APPEND_BYTES: usize = 1_048_576;
+/// Message of an answer during an election.
+pub(super) const NO_LEADER: &str = "No leader info available in response";
 
-/// An event as it is stored.
-#[derive(Debug, Clone)]
-pub(super) struct Stored {
-    pub(super) id: [u8; 16],
-    pub(super) revision: u64,
-    pub(super) data: Vec<u8>,
-}
-
-#[derive(Debug, Default)]
-struct Stream {
-    events: Vec<Stored>,
-    next_revision: u64,
-}
-
-/// What goes wrong next.
+/// Faults of the next calls. Each number counts down to none.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     /// Appends that are done and never answered.
     pub(super) swallowed_acks: u32,
+    /// Appends that are done, and whose session then ends in order and without an answer.
+    pub(super) ended_sessions: u32,
+    /// Appends that are not done, and whose session ends with an error.
+    pub(super) broken_sessions: u32,
     /// Reads whose answer ends, in order, before its first event.
     pub(super) ended_reads: u32,
-    /// Calls that are neither done nor answered.
+    /// Calls, or appends of a session, that are neither done nor answered.
     pub(super) hanging_calls: u32,
+    /// True if the server is too old for batch appends.
+    pub(super) has_no_batch_append: bool,
 }
 
-/// What all nodes share.
+/// Takes one from `count`. Returns false if there was none.
+pub(super) fn take(count: &mut u32) -> bool {
+    let is_due = *count > 0;
+    *count = count.saturating_sub(1);
+    is_due
+}
+
+/// The state that all nodes share.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    streams: HashMap<Vec<u8>, Stream>,
+    pub(super) streams: HashMap<String, Stream>,
     addresses: Vec<SocketAddr>,
     is_alive: Vec<bool>,
     leader: usize,
+    /// True while no node leads, until the next election.
+    pub(super) is_leaderless: bool,
+    pub(super) users: Users,
+    /// Time from a read or append to its answer.
+    pub(super) delay: Duration,
     pub(super) faults: Faults,
     /// Appends that stored something.
     pub(super) stored_appends: u32,
@@ -67,19 +77,23 @@ pub(super) struct State {
 pub(super) struct Cluster {
     state: Arc<Mutex<State>>,
     nodes: Vec<Option<JoinHandle<()>>>,
+    authority: Option<Authority>,
 }
 
 impl Cluster {
-    /// `size` nodes; the first one leads.
+    /// Starts `size` nodes; the first one leads.
     pub(super) async fn start(size: usize) -> Cluster {
-        let mut cluster = Cluster::down(size).await;
-        for node in 0..size {
-            cluster.start_node(node).await;
-        }
-        cluster
+        Cluster::down(size).await.up().await
     }
 
-    /// The same, none of them running yet.
+    /// Starts `size` nodes that take TLS connections only.
+    pub(super) async fn start_secure(size: usize) -> Cluster {
+        let mut cluster = Cluster::down(size).await;
+        cluster.authority = Some(Authority::new());
+        cluster.up().await
+    }
+
+    /// Returns a cluster of `size` nodes, none of them running yet.
     pub(super) async fn down(size: usize) -> Cluster {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut state = State {
@@ -93,14 +107,23 @@ impl Cluster {
         Cluster {
             state: Arc::new(Mutex::new(state)),
             nodes: (0..size).map(|_| None).collect(),
+            authority: None,
         }
+    }
+
+    async fn up(mut self) -> Cluster {
+        for node in 0..self.nodes.len() {
+            self.start_node(node).await;
+        }
+        self
     }
 
     pub(super) async fn start_node(&mut self, node: usize) {
         let address = self.state().addresses[node];
         let listener = TcpListener::bind(address).await.unwrap();
         self.state().is_alive[node] = true;
-        let served = serve::serve(listener, node, self.state.clone());
+        let config = self.authority.as_ref().map(Authority::config);
+        let served = serve::serve(listener, node, self.state.clone(), config);
         self.nodes[node] = Some(tokio::spawn(served));
     }
 
@@ -121,6 +144,7 @@ impl Cluster {
         let after = nodes.skip(state.leader + 1).take(state.addresses.len());
         let next = after.into_iter().find(|node| state.is_alive[*node]);
         state.leader = next.unwrap();
+        state.is_leaderless = false;
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -131,50 +155,35 @@ impl Cluster {
         self.address().parse().unwrap()
     }
 
-    /// All nodes, as a client is told of them.
+    /// Returns the address of all nodes, without a user.
     pub(super) fn address(&self) -> String {
+        self.address_with("")
+    }
+
+    /// Returns the address of all nodes for a user.
+    pub(super) fn address_as(&self, user: &str, password: &str) -> String {
+        self.address_with(&format!("{user}:{password}@"))
+    }
+
+    fn address_with(&self, user: &str) -> String {
         let state = self.state();
         let nodes: Vec<_> = state.addresses.iter().map(ToString::to_string).collect();
-        format!("kurrentdb://{}?tls=false", nodes.join(","))
+        let tls = match &self.authority {
+            Some(authority) => format!("tlsCaFile={}", authority.path().display()),
+            None => "tls=false".to_owned(),
+        };
+        format!("kurrentdb://{user}{}?{tls}", nodes.join(","))
     }
 }
 
 impl State {
-    fn stream(&self, name: &str) -> &Stream {
-        &self.streams[name.as_bytes()]
-    }
-
-    /// The payloads of a stream.
-    pub(super) fn payloads(&self, name: &str) -> Vec<Vec<u8>> {
-        let events = self.stream(name).events.iter();
-        events.map(|event| event.data.clone()).collect()
-    }
-
-    /// Takes one event out of a stream, as a limit on its age does.
-    pub(super) fn forget(&mut self, name: &str, revision: u64) {
-        let stream = self.streams.get_mut(name.as_bytes()).unwrap();
-        stream.events.retain(|event| event.revision != revision);
-    }
-
-    /// Deletes a stream, so that it can be written to again.
-    pub(super) fn soft_delete(&mut self, name: &str) {
-        let stream = self.streams.get_mut(name.as_bytes()).unwrap();
-        stream.events.clear();
-    }
-
-    /// Puts something at the end of a stream that no ledger wrote.
-    pub(super) fn put(&mut self, name: &str, data: Vec<u8>) {
-        let stream = self.streams.entry(name.as_bytes().to_vec()).or_default();
-        stream.push([0; 16], data);
-    }
-
     pub(super) fn members(&self) -> ClusterInfo {
         let members = self.addresses.iter().enumerate();
         let members = members.map(|(node, address)| MemberInfo {
-            state: if node == self.leader {
-                LEADER
-            } else {
-                FOLLOWER
+            state: match node == self.leader {
+                _ if self.is_leaderless => UNKNOWN,
+                true => LEADER,
+                false => FOLLOWER,
             },
             is_alive: self.is_alive[node],
             http_end_point: Some(EndPoint {
@@ -187,11 +196,37 @@ impl State {
         }
     }
 
-    /// Who asks for the leader is answered by nobody else.
-    pub(super) fn check_leader(&self, node: usize, asked: &MetadataMap) -> Result<(), Status> {
+    /// Returns the members as `/gossip?format=json` lists them.
+    pub(super) fn members_as_json(&self) -> Value {
+        let members = self.members().members.into_iter();
+        let members = members.map(|member| {
+            let address = member.http_end_point.unwrap();
+            let state = match member.state {
+                LEADER => "Leader",
+                FOLLOWER => "Follower",
+                _ => "Unknown",
+            };
+            json!({
+                "state": state,
+                "isAlive": member.is_alive,
+                "httpEndPointIp": address.address,
+                "httpEndPointPort": address.port,
+            })
+        });
+        json!({ "members": members.collect::<Vec<_>>() })
+    }
+
+    /// Returns the error of a node for a call that wants the leader, or `None` if it may be served.
+    pub(super) fn not_leading(&self, node: usize, asked: &MetadataMap) -> Option<Status> {
         let wants_leader = asked.get("requires-leader").is_some();
-        if node == self.leader || !wants_leader {
-            return Ok(());
+        if !wants_leader {
+            return None;
+        }
+        if self.is_leaderless {
+            return Some(Status::unknown(NO_LEADER));
+        }
+        if node == self.leader {
+            return None;
         }
         let leader = self.addresses[self.leader];
         let mut metadata = MetadataMap::new();
@@ -200,81 +235,6 @@ impl State {
         metadata.insert("leader-endpoint-host", host.parse().unwrap());
         metadata.insert("leader-endpoint-port", port.parse().unwrap());
         let says = "Leader info available";
-        Err(Status::with_metadata(Code::NotFound, says, metadata))
-    }
-
-    /// Events of a page; `None` where there is no stream.
-    pub(super) fn read(&self, options: &ReadOptions) -> Option<Vec<Stored>> {
-        let asked = options.stream.as_ref().unwrap();
-        let name = &asked.stream_identifier.as_ref().unwrap().stream_name;
-        let stream = self.streams.get(name)?;
-        if stream.events.is_empty() {
-            return None;
-        }
-        let count = options.count.unwrap_or(u64::MAX);
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        let events = stream.events.iter();
-        let events: Vec<Stored> = match (options.read_direction, asked.revision_option) {
-            (0, Some(RevisionOption::Revision(from))) => {
-                let before = stream.events.partition_point(|event| event.revision < from);
-                events.skip(before).take(count).cloned().collect()
-            }
-            (0, _) => events.take(count).cloned().collect(),
-            (_, _) => events.rev().take(count).cloned().collect(),
-        };
-        Some(events)
-    }
-
-    /// An append at an expected revision; `None` is `NoStream`.
-    pub(super) fn append(
-        &mut self,
-        name: Vec<u8>,
-        expected: Option<u64>,
-        events: &[([u8; 16], Vec<u8>)],
-    ) -> Result<AppendResp, Status> {
-        let bytes: usize = events.iter().map(|(_, data)| data.len()).sum();
-        if bytes > MAX_APPEND_BYTES {
-            return Err(Status::invalid_argument("Maximum Append Size exceeded"));
-        }
-        let stream = self.streams.entry(name).or_default();
-        let first = expected.map_or(0, |last| last + 1);
-        let is_deleted = stream.events.is_empty() && stream.next_revision > 0;
-        if first == stream.next_revision || (is_deleted && expected.is_none()) {
-            for (id, data) in events {
-                stream.push(*id, data.clone());
-            }
-            self.stored_appends += 1;
-            return Ok(stored_up_to(stream.next_revision - 1));
-        }
-        let there = stream.events.iter().filter(|event| event.revision >= first);
-        let there: Vec<_> = there.take(events.len()).map(|event| event.id).collect();
-        if there.iter().eq(events.iter().map(|(id, _)| id)) {
-            return Ok(stored_up_to(first + events.len() as u64 - 1));
-        }
-        Ok(AppendResp {
-            result: Some(AppendResult::WrongExpectedVersion(WrongExpectedVersion {
-                current_revision: stream.next_revision.checked_sub(1),
-                current_no_stream: (stream.next_revision == 0).then_some(Empty {}),
-                expected_revision: expected,
-                expected_no_stream: expected.is_none().then_some(Empty {}),
-            })),
-        })
-    }
-}
-
-impl Stream {
-    fn push(&mut self, id: [u8; 16], data: Vec<u8>) {
-        let revision = self.next_revision;
-        self.events.push(Stored { id, revision, data });
-        self.next_revision += 1;
-    }
-}
-
-fn stored_up_to(last: u64) -> AppendResp {
-    AppendResp {
-        result: Some(AppendResult::Success(Success {
-            current_revision: Some(last),
-            no_position: Some(Empty {}),
-        })),
+        Some(Status::with_metadata(Code::NotFound, says, metadata))
     }
 }

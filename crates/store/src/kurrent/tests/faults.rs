@@ -5,8 +5,9 @@ use std::time::Duration;
 use x811_eventlog::{AppendError, Cause, Draft, Head, ReadError, Record};
 
 use super::double::Cluster;
-use crate::kurrent::client::{Patience, Settings};
+use crate::kurrent::client::Patience;
 use crate::kurrent::error::KurrentError;
+use crate::kurrent::probe::Address;
 use crate::kurrent::stream::{KurrentReadError, Stream};
 
 const NAME: &str = "ledgerlog-test";
@@ -15,11 +16,12 @@ const NAME: &str = "ledgerlog-test";
 const SHORT: Patience = Patience {
     call: Duration::from_millis(700),
     all: Duration::from_secs(6),
+    look: Duration::from_secs(10),
 };
 
 fn stream_with(cluster: &Cluster, patience: Patience) -> Stream {
-    let settings = Settings::of(cluster.url().reveal()).unwrap();
-    Stream::new(settings, patience, NAME.to_owned())
+    let address = Address::of(cluster.url().reveal()).unwrap();
+    Stream::new(address, patience, NAME.to_owned())
 }
 
 fn stream(cluster: &Cluster) -> Stream {
@@ -258,7 +260,7 @@ async fn a_stream_that_was_deleted_is_no_empty_log() {
     assert!(
         matches!(
             &error,
-            KurrentReadError::Cluster(KurrentError::Gone { records: 2, .. })
+            KurrentReadError::Cluster(KurrentError::SoftDeleted { .. })
         ),
         "{error:?}"
     );
@@ -271,14 +273,58 @@ async fn a_stream_that_was_deleted_is_no_empty_log() {
 }
 
 #[tokio::test]
-async fn a_stream_that_forgets_is_refused() {
+async fn a_stream_that_hides_records_is_refused() {
     for setting in ["$maxCount", "$maxAge", "$tb"] {
         let cluster = Cluster::start(1).await;
         let stream = stream(&cluster);
-        stream.check_that_it_keeps_all().await.unwrap();
+        stream.check(0).await.unwrap();
         let metadata = format!("{{\"{setting}\":5}}").into_bytes();
         cluster.state().put(&format!("$${NAME}"), metadata);
-        let error = stream.check_that_it_keeps_all().await.unwrap_err();
+        let error = stream.check(0).await.unwrap_err();
         assert!(error.to_string().contains(setting), "{error}");
     }
+}
+
+/// The server counts positions in 63 bits, and answers a larger one with an error.
+#[tokio::test]
+async fn positions_beyond_what_the_server_counts_are_empty_pages() {
+    let cluster = Cluster::start(1).await;
+    let stream = stream(&cluster);
+    stream
+        .append(0, &records(Head::EMPTY, 2, "a"))
+        .await
+        .unwrap();
+    for from in [2, (1 << 63) - 1, 1 << 63, u64::MAX - 1, u64::MAX] {
+        assert!(stream.page(from, 9, 2).await.unwrap().is_empty(), "{from}");
+    }
+}
+
+/// The session ends in the middle of an append, with it stored or without: the same again is stored
+/// once.
+#[tokio::test]
+async fn a_session_that_ends_leaves_an_append_that_is_tried_again() {
+    let cluster = Cluster::start(1).await;
+    let stream = stream(&cluster);
+    let first = records(Head::EMPTY, 2, "a");
+    cluster.state().faults.ended_sessions = 2;
+    stream.append(0, &first).await.unwrap();
+    assert_eq!(cluster.state().stored_appends, 1);
+    let second = records(head_after(&first), 1, "a");
+    cluster.state().faults.broken_sessions = 2;
+    stream.append(2, &second).await.unwrap();
+    assert_eq!(cluster.state().stored_appends, 2);
+    assert_eq!(
+        cluster.state().payloads(NAME),
+        leaves(&[first, second].concat())
+    );
+}
+
+#[tokio::test]
+async fn a_server_without_batch_appends_is_named_as_too_old() {
+    let cluster = Cluster::start(1).await;
+    cluster.state().faults.has_no_batch_append = true;
+    let error = stream(&cluster)
+        .append(0, &records(Head::EMPTY, 1, "a"))
+        .await;
+    assert!(error.unwrap_err().to_string().contains("21.10"));
 }

@@ -1,5 +1,5 @@
-//! The messages that the client sends and reads, by hand from EventStoreDB's public protos
-//! (`streams`, `shared`, `gossip`): what is not here, no test needs.
+//! Messages of EventStoreDB's public protos (`streams`, `shared`, `gossip`, `serverfeatures` and
+//! `status`), written by hand. Members that no test needs are left out.
 
 use std::collections::HashMap;
 
@@ -34,6 +34,12 @@ pub(super) struct Structured {
 pub(super) struct StreamIdentifier {
     #[prost(bytes = "vec", tag = "3")]
     pub(super) stream_name: Vec<u8>,
+}
+
+impl StreamIdentifier {
+    pub(super) fn name(&self) -> &str {
+        std::str::from_utf8(&self.stream_name).unwrap()
+    }
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -73,7 +79,7 @@ pub(super) enum RevisionOption {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ReadResp {
-    #[prost(oneof = "ReadContent", tags = "1, 4")]
+    #[prost(oneof = "ReadContent", tags = "1, 4, 6")]
     pub(super) content: Option<ReadContent>,
 }
 
@@ -83,6 +89,8 @@ pub(super) enum ReadContent {
     Event(ReadEvent),
     #[prost(message, tag = "4")]
     StreamNotFound(StreamNotFound),
+    #[prost(uint64, tag = "6")]
+    LastStreamPosition(u64),
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -114,28 +122,39 @@ pub(super) struct RecordedEvent {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AppendReq {
-    #[prost(oneof = "AppendContent", tags = "1, 2")]
-    pub(super) content: Option<AppendContent>,
+pub(super) struct BatchAppendReq {
+    #[prost(message, optional, tag = "1")]
+    pub(super) correlation_id: Option<Uuid>,
+    #[prost(message, optional, tag = "2")]
+    pub(super) options: Option<BatchAppendOptions>,
+    #[prost(message, repeated, tag = "3")]
+    pub(super) proposed_messages: Vec<ProposedMessage>,
+    #[prost(bool, tag = "4")]
+    pub(super) is_final: bool,
 }
 
-#[derive(Clone, PartialEq, Oneof)]
-pub(super) enum AppendContent {
-    #[prost(message, tag = "1")]
-    Options(AppendOptions),
-    #[prost(message, tag = "2")]
-    ProposedMessage(ProposedMessage),
-}
-
+/// The expected position is one of three members; the double does not know `stream_exists`.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AppendOptions {
+pub(super) struct BatchAppendOptions {
     #[prost(message, optional, tag = "1")]
     pub(super) stream_identifier: Option<StreamIdentifier>,
-    /// Absent with `NoStream`; `Any` and `StreamExists` are not among what the double knows.
     #[prost(uint64, optional, tag = "2")]
-    pub(super) revision: Option<u64>,
+    pub(super) stream_position: Option<u64>,
     #[prost(message, optional, tag = "3")]
     pub(super) no_stream: Option<Empty>,
+    #[prost(message, optional, tag = "4")]
+    pub(super) any: Option<Empty>,
+    #[prost(message, optional, tag = "7")]
+    pub(super) deadline: Option<Length>,
+}
+
+/// `google.protobuf.Duration`.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(super) struct Length {
+    #[prost(int64, tag = "1")]
+    pub(super) seconds: i64,
+    #[prost(int32, tag = "2")]
+    pub(super) nanos: i32,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -148,18 +167,26 @@ pub(super) struct ProposedMessage {
     pub(super) data: Vec<u8>,
 }
 
-#[derive(Clone, Copy, PartialEq, Message)]
-pub(super) struct AppendResp {
-    #[prost(oneof = "AppendResult", tags = "1, 2")]
-    pub(super) result: Option<AppendResult>,
+/// Either `error` or `success` is set.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct BatchAppendResp {
+    #[prost(message, optional, tag = "1")]
+    pub(super) correlation_id: Option<Uuid>,
+    #[prost(message, optional, tag = "2")]
+    pub(super) error: Option<BatchAppendError>,
+    #[prost(message, optional, tag = "3")]
+    pub(super) success: Option<Success>,
+    #[prost(message, optional, tag = "4")]
+    pub(super) stream_identifier: Option<StreamIdentifier>,
 }
 
-#[derive(Clone, Copy, PartialEq, Oneof)]
-pub(super) enum AppendResult {
-    #[prost(message, tag = "1")]
-    Success(Success),
-    #[prost(message, tag = "2")]
-    WrongExpectedVersion(WrongExpectedVersion),
+/// `google.rpc.Status` without its details, which the client drops.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct BatchAppendError {
+    #[prost(int32, tag = "1")]
+    pub(super) code: i32,
+    #[prost(string, tag = "2")]
+    pub(super) message: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Message)]
@@ -170,16 +197,22 @@ pub(super) struct Success {
     pub(super) no_position: Option<Empty>,
 }
 
-#[derive(Clone, Copy, PartialEq, Message)]
-pub(super) struct WrongExpectedVersion {
-    #[prost(uint64, optional, tag = "6")]
-    pub(super) current_revision: Option<u64>,
-    #[prost(message, optional, tag = "7")]
-    pub(super) current_no_stream: Option<Empty>,
-    #[prost(uint64, optional, tag = "8")]
-    pub(super) expected_revision: Option<u64>,
-    #[prost(message, optional, tag = "11")]
-    pub(super) expected_no_stream: Option<Empty>,
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SupportedMethods {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) methods: Vec<SupportedMethod>,
+    #[prost(string, tag = "2")]
+    pub(super) event_store_server_version: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SupportedMethod {
+    #[prost(string, tag = "1")]
+    pub(super) method_name: String,
+    #[prost(string, tag = "2")]
+    pub(super) service_name: String,
+    #[prost(string, repeated, tag = "3")]
+    pub(super) features: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -188,9 +221,11 @@ pub(super) struct ClusterInfo {
     pub(super) members: Vec<MemberInfo>,
 }
 
-/// As `VNodeState` counts.
+/// `VNodeState.Unknown`: the state of every node during an election.
+pub(super) const UNKNOWN: i32 = 2;
+/// `VNodeState.Follower`.
 pub(super) const FOLLOWER: i32 = 6;
-/// As `VNodeState` counts.
+/// `VNodeState.Leader`.
 pub(super) const LEADER: i32 = 8;
 
 #[derive(Clone, PartialEq, Message)]

@@ -1,52 +1,88 @@
-//! The double's nodes: gRPC over HTTP/2, from the services' own paths.
+//! The nodes of the double: gRPC from the services' own paths, and JSON from `/gossip`, on one port.
 
-use std::future::pending;
+use std::convert::Infallible;
+use std::future::{Ready, pending, ready};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use futures_util::stream;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use hyper::StatusCode;
 use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 use tonic::body::Body;
 use tonic::codec::ProstCodec;
-use tonic::server::{ClientStreamingService, Grpc, ServerStreamingService, UnaryService};
-use tonic::{Request, Response, Status, Streaming};
+use tonic::metadata::MetadataMap;
+use tonic::server::{Grpc, ServerStreamingService, UnaryService};
+use tonic::{Code, Request, Response, Status};
 
-use super::double::{State, Stored};
+use super::double::{State, take};
 use super::proto::{
-    AppendContent, AppendReq, AppendResp, ClusterInfo, Empty, ReadContent, ReadEvent, ReadReq,
-    ReadResp, RecordedEvent, StreamIdentifier, StreamNotFound, Uuid, UuidValue,
+    BatchAppendReq, BatchAppendResp, ClusterInfo, Empty, ReadContent, ReadEvent, ReadOptions,
+    ReadReq, ReadResp, RecordedEvent, StreamIdentifier, StreamNotFound, SupportedMethod,
+    SupportedMethods, Uuid, UuidValue,
 };
+use super::rights::Caller;
+use super::streams::{Page, Stored};
+use super::tls;
 
-type Answer<T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send>>;
-type Page = stream::Iter<std::vec::IntoIter<Result<ReadResp, Status>>>;
+pub(super) type Answer<T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send>>;
+pub(super) type Answers<T> = BoxStream<'static, Result<T, Status>>;
 
-/// One node, as each call sees it.
-#[derive(Clone)]
-struct Node {
-    number: usize,
+/// A node during one call.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub(super) number: usize,
+    pub(super) caller: Caller,
     state: Arc<Mutex<State>>,
 }
 
 /// Serves until it is aborted; then all its connections are gone.
-pub(super) async fn serve(listener: TcpListener, number: usize, state: Arc<Mutex<State>>) {
+pub(super) async fn serve(
+    listener: TcpListener,
+    number: usize,
+    state: Arc<Mutex<State>>,
+    config: Option<Arc<ServerConfig>>,
+) {
     let mut connections = JoinSet::new();
     while let Ok((connection, _)) = listener.accept().await {
-        let state = state.clone();
-        connections.spawn(serve_connection(connection, Node { number, state }));
+        let node = Node {
+            number,
+            caller: Caller::Anonymous,
+            state: state.clone(),
+        };
+        connections.spawn(serve_connection(connection, node, config.clone()));
     }
 }
 
-async fn serve_connection(connection: TcpStream, node: Node) {
+async fn serve_connection(connection: TcpStream, node: Node, config: Option<Arc<ServerConfig>>) {
     connection.set_nodelay(true).unwrap();
+    let Some(config) = config else {
+        return serve_http(connection, node).await;
+    };
+    if let Some(connection) = tls::accept(connection, config).await {
+        serve_http(connection, node).await;
+    }
+}
+
+async fn serve_http<C>(connection: C, node: Node)
+where
+    C: AsyncRead + AsyncWrite + Unpin + 'static,
+{
     let service = service_fn(move |request| {
         let node = node.clone();
-        async move { Ok::<_, std::convert::Infallible>(node.answer(request).await) }
+        async move { Ok::<_, Infallible>(node.answer(request).await) }
     });
-    let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+    let server = auto::Builder::new(TokioExecutor::new());
     // A connection that breaks is the client's business.
     let _ = server
         .serve_connection(TokioIo::new(connection), service)
@@ -54,128 +90,172 @@ async fn serve_connection(connection: TcpStream, node: Node) {
 }
 
 impl Node {
-    async fn answer(self, request: hyper::Request<Incoming>) -> hyper::Response<Body> {
+    async fn answer(mut self, request: hyper::Request<Incoming>) -> hyper::Response<Body> {
         if self.hangs() {
             pending::<()>().await;
         }
+        let caller = self.state().users.caller(request.headers());
+        let is_json = request.uri().path() == "/gossip";
+        match caller {
+            Some(caller) => self.caller = caller,
+            None if is_json => return unauthorized(),
+            None => return Status::unauthenticated("Unauthenticated").into_http(),
+        }
         match request.uri().path() {
+            "/gossip" => self.gossip(),
             "/event_store.client.gossip.Gossip/Read" => {
                 let mut grpc = Grpc::new(ProstCodec::<ClusterInfo, Empty>::default());
-                grpc.unary(self, request).await
+                let members = Fixed(self.state().members());
+                grpc.unary(members, request).await
+            }
+            "/event_store.client.server_features.ServerFeatures/GetSupportedMethods" => {
+                let mut grpc = Grpc::new(ProstCodec::<SupportedMethods, Empty>::default());
+                let features = Fixed(self.features());
+                grpc.unary(features, request).await
             }
             "/event_store.client.streams.Streams/Read" => {
                 let mut grpc = Grpc::new(ProstCodec::<ReadResp, ReadReq>::default());
                 grpc.server_streaming(self, request).await
             }
-            "/event_store.client.streams.Streams/Append" => {
-                let mut grpc = Grpc::new(ProstCodec::<AppendResp, AppendReq>::default());
-                grpc.client_streaming(self, request).await
+            "/event_store.client.streams.Streams/BatchAppend" => {
+                let mut grpc = Grpc::new(ProstCodec::<BatchAppendResp, BatchAppendReq>::default());
+                grpc.streaming(self, request).await
             }
-            // As a server that has no list of its features.
             _ => Status::unimplemented("unknown method").into_http(),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn hangs(&self) -> bool {
         take(&mut self.state().faults.hanging_calls)
     }
+
+    fn gossip(&self) -> hyper::Response<Body> {
+        let members = self.state().members_as_json().to_string();
+        let answer = hyper::Response::builder().header(CONTENT_TYPE, "application/json");
+        answer.body(Body::new(members)).unwrap()
+    }
+
+    fn features(&self) -> SupportedMethods {
+        let batch_append = SupportedMethod {
+            method_name: "batchappend".to_owned(),
+            service_name: "event_store.client.streams.streams".to_owned(),
+            features: vec!["deadline_duration".to_owned()],
+        };
+        let is_old = self.state().faults.has_no_batch_append;
+        SupportedMethods {
+            methods: (!is_old).then_some(batch_append).into_iter().collect(),
+            event_store_server_version: "23.10.6".to_owned(),
+        }
+    }
+
+    fn page(
+        &self,
+        state: &mut State,
+        asked: &MetadataMap,
+        options: &ReadOptions,
+    ) -> Vec<Result<ReadResp, Status>> {
+        let stream = options.stream.as_ref().unwrap();
+        let name = stream.stream_identifier.as_ref().unwrap().name();
+        if !state.may_read(&self.caller, name) {
+            let denied = exception(Code::PermissionDenied, "Access Denied", "access-denied");
+            return vec![Err(denied)];
+        }
+        if let Some(status) = state.not_leading(self.number, asked) {
+            return vec![Err(status)];
+        }
+        if take(&mut state.faults.ended_reads) {
+            return Vec::new();
+        }
+        match state.read(options) {
+            Page::Events { events, last } => {
+                let events = events.into_iter().map(read_event);
+                events.chain([last_position(last)]).map(Ok).collect()
+            }
+            Page::NotFound => vec![Ok(not_found())],
+            Page::Tombstoned => {
+                let says = format!("Event stream '{name}' is deleted.");
+                let deleted = exception(Code::FailedPrecondition, &says, "stream-deleted");
+                vec![Err(deleted)]
+            }
+            Page::Uncountable => vec![Err(Status::unknown("Exception was thrown by handler."))],
+        }
+    }
 }
 
-/// Whether one more is due.
-fn take(count: &mut u32) -> bool {
-    let is_due = *count > 0;
-    *count = count.saturating_sub(1);
-    is_due
-}
+/// A service with one answer.
+struct Fixed<T>(T);
 
-impl UnaryService<Empty> for Node {
-    type Response = ClusterInfo;
-    type Future = Answer<ClusterInfo>;
+impl<T: Clone> UnaryService<Empty> for Fixed<T> {
+    type Response = T;
+    type Future = Ready<Result<Response<T>, Status>>;
 
-    fn call(&mut self, _: Request<Empty>) -> Answer<ClusterInfo> {
-        let members = self.state().members();
-        Box::pin(async { Ok(Response::new(members)) })
+    fn call(&mut self, _: Request<Empty>) -> Self::Future {
+        ready(Ok(Response::new(self.0.clone())))
     }
 }
 
 impl ServerStreamingService<ReadReq> for Node {
     type Response = ReadResp;
-    type ResponseStream = Page;
-    type Future = Answer<Page>;
+    type ResponseStream = Answers<ReadResp>;
+    type Future = Answer<Answers<ReadResp>>;
 
-    fn call(&mut self, request: Request<ReadReq>) -> Answer<Page> {
-        let node = self.clone();
+    fn call(&mut self, request: Request<ReadReq>) -> Self::Future {
+        let (asked, _, request) = request.into_parts();
+        let options = request.options.unwrap();
+        let (page, delay) = {
+            let mut state = self.state();
+            (self.page(&mut state, &asked, &options), state.delay)
+        };
         Box::pin(async move {
-            let mut state = node.state();
-            state.check_leader(node.number, request.metadata())?;
-            let options = request.into_inner().options.unwrap();
-            let page = match state.read(&options) {
-                _ if take(&mut state.faults.ended_reads) => Vec::new(),
-                None => vec![not_found()],
-                Some(events) => events.into_iter().map(read_event).collect(),
-            };
-            let page: Vec<_> = page.into_iter().map(Ok).collect();
-            Ok(Response::new(stream::iter(page)))
+            pause(delay).await;
+            opened(stream::iter(page).boxed()).await
         })
     }
 }
 
-impl ClientStreamingService<AppendReq> for Node {
-    type Response = AppendResp;
-    type Future = Answer<AppendResp>;
-
-    fn call(&mut self, request: Request<Streaming<AppendReq>>) -> Answer<AppendResp> {
-        let node = self.clone();
-        Box::pin(async move {
-            node.state().check_leader(node.number, request.metadata())?;
-            let mut messages = request.into_inner();
-            let (mut options, mut events) = (None, Vec::new());
-            while let Some(message) = messages.message().await? {
-                match message.content.unwrap() {
-                    AppendContent::Options(given) => options = Some(given),
-                    AppendContent::ProposedMessage(event) => {
-                        events.push((bytes_of(&event.id.unwrap()), event.data));
-                    }
-                }
-            }
-            let options = options.unwrap();
-            assert!(
-                options.revision.is_some() || options.no_stream.is_some(),
-                "the ledger always expects a revision"
-            );
-            let name = options.stream_identifier.unwrap().stream_name;
-            let (answer, is_swallowed) = {
-                let mut state = node.state();
-                let answer = state.append(name, options.revision, &events);
-                (answer, take(&mut state.faults.swallowed_acks))
-            };
-            if is_swallowed {
-                pending::<()>().await;
-            }
-            answer.map(Response::new)
-        })
+/// Waits for `delay`. Without one it returns at once, where a sleep would wait for the timer's tick.
+pub(super) async fn pause(delay: Duration) {
+    if !delay.is_zero() {
+        sleep(delay).await;
     }
 }
 
-fn bytes_of(id: &Uuid) -> [u8; 16] {
-    match id.value.as_ref().unwrap() {
-        UuidValue::Structured(id) => {
-            let mut bytes = [0; 16];
-            bytes[..8].copy_from_slice(&id.most_significant_bits.to_be_bytes());
-            bytes[8..].copy_from_slice(&id.least_significant_bits.to_be_bytes());
-            bytes
-        }
-        UuidValue::String(id) => id.parse::<uuid::Uuid>().unwrap().into_bytes(),
+/// Returns an answer whose headers go out with its first message, as the server's do. A call that
+/// fails before its first message is answered with the error alone.
+pub(super) async fn opened<T: Send + 'static>(
+    mut answers: Answers<T>,
+) -> Result<Response<Answers<T>>, Status> {
+    match answers.next().await {
+        Some(Err(status)) => Err(status),
+        first => Ok(Response::new(stream::iter(first).chain(answers).boxed())),
     }
+}
+
+fn unauthorized() -> hyper::Response<Body> {
+    let answer = hyper::Response::builder().status(StatusCode::UNAUTHORIZED);
+    let answer = answer.header(WWW_AUTHENTICATE, "Basic realm=\"ES\"");
+    answer.body(Body::empty()).unwrap()
+}
+
+fn exception(code: Code, says: &str, exception: &'static str) -> Status {
+    let mut metadata = MetadataMap::new();
+    metadata.insert("exception", exception.parse().unwrap());
+    Status::with_metadata(code, says, metadata)
 }
 
 fn not_found() -> ReadResp {
     ReadResp {
         content: Some(ReadContent::StreamNotFound(StreamNotFound::default())),
+    }
+}
+
+fn last_position(revision: u64) -> ReadResp {
+    ReadResp {
+        content: Some(ReadContent::LastStreamPosition(revision)),
     }
 }
 
@@ -187,7 +267,7 @@ fn read_event(event: Stored) -> ReadResp {
         }),
         stream_identifier: Some(StreamIdentifier::default()),
         stream_revision: event.revision,
-        metadata: [("type".to_owned(), "x811.record".to_owned())].into(),
+        metadata: [("type".to_owned(), "record".to_owned())].into(),
         data: event.data,
     };
     ReadResp {
