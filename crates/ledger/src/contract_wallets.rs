@@ -97,7 +97,8 @@ fn first_rejected(
 fn not_asked(why: ContractsNotAsked) -> Refusal {
     match why {
         ContractsNotAsked::Busy => busy(&why.to_string()),
-        ContractsNotAsked::NotConfigured | ContractsNotAsked::Silent { .. } => {
+        ContractsNotAsked::Silent { .. } => Refusal::not_now(why.to_string()),
+        ContractsNotAsked::NotConfigured => {
             Refusal::new(Code::InternalError, Kind::Internal, why.to_string())
         }
     }

@@ -444,8 +444,8 @@ fn unknown(subject: Subject) -> Refusal {
     Refusal::new(Code::DidNotFound, Kind::NotFound, message)
 }
 
-/// X811-9002: the rows lead to other records than those of the subject.
-fn damaged() -> Refusal {
+/// X811-9002: the rows lead to other records than those of the subject, or to one that is damaged.
+pub(crate) fn damaged() -> Refusal {
     let message = "the records of it cannot be read: run `x811 doctor` on the data \
                    directory";
     Refusal::new(Code::InternalError, Kind::Internal, message)

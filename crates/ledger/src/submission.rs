@@ -400,11 +400,7 @@ pub fn payload_rules(world: &World) -> Option<PayloadRules> {
     })
 }
 
-/// X811-9002 before the ledger has an identity and parameters.
+/// X811-9002, HTTP 503, before the ledger has an identity and parameters.
 pub(crate) fn not_open() -> Refusal {
-    Refusal::new(
-        Code::InternalError,
-        Kind::Internal,
-        "the ledger is not open yet: try again",
-    )
+    Refusal::not_now("the ledger is not open yet: send the same message again")
 }

@@ -109,8 +109,13 @@ pub(crate) fn take(
         Err(refusal) => TurnVerdict::Refused(refusal),
     };
     let outcome = match &verdict {
-        // A limit leaves the nonce unspent: the same message is taken when there is room.
-        TurnVerdict::Refused(refusal) if refusal.code == Code::RateLimitExceeded => None,
+        // A limit leaves the nonce unspent, and so does a fault of the ledger: the same message is taken
+        // when there is room, or the fault has passed.
+        TurnVerdict::Refused(refusal)
+            if matches!(refusal.code, Code::RateLimitExceeded | Code::InternalError) =>
+        {
+            None
+        }
         TurnVerdict::Refused(refusal) => Some(NonceOutcome::Refused(refusal.code)),
         TurnVerdict::Repeats(position) => Some(NonceOutcome::Repeated {
             position: *position,

@@ -68,7 +68,7 @@ pub enum Code {
     ContentTypeUnsupported,
     /// X811-9001: too many requests.
     RateLimitExceeded,
-    /// X811-9002: an unexpected fault of the server.
+    /// X811-9002: an unexpected fault of the server, or nothing can be recorded now.
     InternalError,
     /// X811-9003: the protocol version is not supported.
     ProtocolVersionUnsupported,

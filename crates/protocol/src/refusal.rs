@@ -38,6 +38,8 @@ pub enum Kind {
     Conflict,
     /// A limit of the ledger is reached.
     Limit,
+    /// Nothing is wrong with the message, but it cannot be recorded now. The same one may be sent again.
+    NotNow,
     /// The fault is ours.
     Internal,
 }
@@ -105,6 +107,11 @@ impl Refusal {
         Self::new(code, Kind::State, message)
     }
 
+    /// A message that cannot be recorded now and may be sent again as it is: X811-9002, HTTP 503.
+    pub fn not_now(message: impl AsRef<str>) -> Self {
+        Self::new(Code::InternalError, Kind::NotNow, message)
+    }
+
     /// Names the envelope the refusal is about.
     #[must_use]
     pub fn related_to(mut self, id: EnvelopeId) -> Self {
@@ -131,6 +138,7 @@ impl Refusal {
         match (self.code, self.kind) {
             (Code::InvalidStateTransition | Code::InsufficientBalance, Kind::Shape) => 400,
             (Code::DidDocumentInvalid, Kind::Conflict) => 409,
+            (Code::InternalError, Kind::NotNow) => 503,
             (code, _) => code.http_status(),
         }
     }
@@ -214,6 +222,7 @@ mod tests {
             (Refusal::new(Code::RateLimitExceeded, Kind::Limit, ""), 429),
             (Refusal::new(Code::ResultTooLarge, Kind::Limit, ""), 413),
             (Refusal::new(Code::InternalError, Kind::Internal, ""), 500),
+            (Refusal::not_now(""), 503),
             (
                 Refusal::new(Code::ProtocolVersionUnsupported, Kind::Shape, ""),
                 400,

@@ -4,7 +4,7 @@ use crate::cards::Cards;
 use crate::config::LogReaders;
 use crate::connections::ConnectionFigures;
 use crate::contract_wallets::AskedContracts;
-use crate::error::ApiError;
+use crate::error::{ApiError, SUSPENDED};
 use crate::feed::Feeds;
 use crate::limits::Limiter;
 use crate::metrics::HttpFigures;
@@ -26,7 +26,8 @@ use x811_ledger::sequencer::Ledger;
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::key::SecretKey;
 use x811_protocol::parameters::Parameters;
-use x811_store::{Backend, ReadRows};
+use x811_protocol::refusal::{Kind, Refusal};
+use x811_store::{Backend, ReadRows, StoreFault};
 use x811_watcher::NetworkHealth;
 
 /// How long a read waits for the rows to catch up.
@@ -150,6 +151,24 @@ impl<C: Clock> App<C> {
             .is_some_and(|unstored| unstored.is_overdue())
     }
 
+    /// Returns the state of the store that keeps the ledger from recording anything, if there is one.
+    pub(crate) fn store_fault(&self) -> Option<StoreFault> {
+        self.ledger.store().fault()
+    }
+
+    /// Refuses what would have to be recorded while the store must not be written to.
+    pub(crate) fn may_record(&self) -> Result<(), ApiError> {
+        match self.store_fault() {
+            Some(_) => Err(ApiError::not_yet(SUSPENDED)),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the answer for a refusal of the ledger. One that comes of a suspended store says so.
+    pub(crate) fn refused(&self, refusal: Refusal) -> ApiError {
+        refused(refusal, self.store_fault().as_ref())
+    }
+
     /// The last checkpoint; 503 before this process stored one.
     pub(crate) fn last_signed(&self) -> Result<Signed, ApiError> {
         let signed = self.signed.borrow().clone();
@@ -191,8 +210,51 @@ impl<C: Clock> App<C> {
     }
 }
 
+fn refused(mut refusal: Refusal, fault: Option<&StoreFault>) -> ApiError {
+    if fault.is_some() && refusal.kind == Kind::NotNow {
+        SUSPENDED.clone_into(&mut refusal.message);
+    }
+    refusal.into()
+}
+
 /// Ready when the server is to stop.
 pub(crate) async fn stopped(mut stopping: watch::Receiver<bool>) {
     // Nobody left who could ask for it means the same.
     let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::to_bytes;
+    use axum::http::header::RETRY_AFTER;
+    use axum::response::IntoResponse as _;
+
+    /// Status, `Retry-After` and body of the answer for `refusal`.
+    async fn answered(refusal: Refusal, fault: Option<&StoreFault>) -> (u16, bool, String) {
+        let response = refused(refusal, fault).into_response();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        (status, headers.contains_key(RETRY_AFTER), body)
+    }
+
+    #[tokio::test]
+    async fn ae_108_what_a_suspended_store_did_not_record_is_refused_by_its_name() {
+        let fault = StoreFault::Suspended("the stream has $maxCount".to_owned());
+        let failed = || Refusal::not_now("nothing happened");
+        let (status, waits, body) = answered(failed(), Some(&fault)).await;
+        assert_eq!((status, waits), (503, true), "{body}");
+        for words in ["is suspended", "send the same message again"] {
+            assert!(body.contains(words), "{words}: {body}");
+        }
+        assert!(body.contains("X811-9002"), "{body}");
+        assert!(!body.contains("$maxCount"), "{body}");
+        let (status, waits, body) = answered(failed(), None).await;
+        assert_eq!((status, waits), (503, true), "{body}");
+        assert!(body.contains("nothing happened"), "{body}");
+        let (status, _, body) = answered(Refusal::state("too late"), Some(&fault)).await;
+        assert_eq!(status, 422);
+        assert!(body.contains("too late"), "{body}");
+    }
 }

@@ -15,10 +15,15 @@ use x811_ledger::receipt::ReceiptError;
 use x811_ledger::refresh::RefreshError;
 use x811_protocol::code::Code;
 use x811_protocol::refusal::{Kind, Refusal};
-use x811_store::StoreError;
+use x811_store::{PostgresError, StoreError};
 
 /// After how long to try again, where nothing better is known.
 const RETRY_AFTER_MS: u64 = 1_000;
+
+/// Refusal of what would have to be recorded while the store must not be written to. `/ready` names the
+/// reason.
+pub(crate) const SUSPENDED: &str = "the store of this ledger is suspended until its operator mends it, \
+    and nothing was recorded: send the same message again later";
 
 /// An answer that is no success.
 #[derive(Debug)]
@@ -161,13 +166,10 @@ impl ApiError {
         )
     }
 
-    /// 503 X811-9002: not here, or not now, and it is not known what became of what was sent. The same
+    /// 503 X811-9002: not here, or not now, and it may not be known what became of what was sent. The same
     /// may be sent again.
     pub(crate) fn not_yet(message: impl AsRef<str>) -> ApiError {
-        ApiError::of(
-            StatusCode::SERVICE_UNAVAILABLE,
-            Refusal::new(Code::InternalError, Kind::Internal, message),
-        )
+        Refusal::not_now(message).into()
     }
 
     /// 403 X811-2004: passed on by nobody who may.
@@ -291,19 +293,21 @@ impl From<ReadError> for ApiError {
         if is_damage(&error) {
             damage()
         } else {
-            internal()
+            ApiError::not_yet("the ledger cannot read its own records now: ask again")
         }
     }
 }
 
-/// Whether it is the content of a file, and not that it could not be had.
+/// True if what is stored is wrong, and not only out of reach.
 fn is_damage(error: &ReadError) -> bool {
-    match error {
-        ReadError::Damaged(_) => true,
-        ReadError::Backend(source) => source
-            .downcast_ref::<StoreError>()
-            .is_some_and(StoreError::is_damage),
-    }
+    let source = match error {
+        ReadError::Damaged(_) => return true,
+        ReadError::Backend(source) => source,
+    };
+    let of_file = source.downcast_ref::<StoreError>();
+    let of_database = source.downcast_ref::<PostgresError>();
+    of_file.is_some_and(StoreError::is_damage)
+        || matches!(of_database, Some(PostgresError::BadValue { .. }))
 }
 
 impl From<DamagedBody> for ApiError {
@@ -356,7 +360,14 @@ mod tests {
     #[test]
     fn ax_042_every_refusal_goes_out_under_its_own_status() {
         for code in Code::ALL {
-            for kind in [Kind::Shape, Kind::State, Kind::Conflict, Kind::Limit] {
+            for kind in [
+                Kind::Shape,
+                Kind::State,
+                Kind::Conflict,
+                Kind::Limit,
+                Kind::NotNow,
+                Kind::Internal,
+            ] {
                 let refusal = Refusal::new(code, kind, "why");
                 let status = refusal.http_status();
                 let response = ApiError::from(refusal).into_response();
@@ -384,6 +395,23 @@ mod tests {
     }
 
     #[test]
+    fn ae_108_records_out_of_reach_are_asked_for_again_and_damaged_ones_are_not() {
+        let out_of_reach = PostgresError::RanOut;
+        let damaged = PostgresError::BadValue {
+            table: "leaves",
+            what: "nothing".to_owned(),
+        };
+        for (error, status, is_damage) in [(out_of_reach, 503, false), (damaged, 500, true)] {
+            let error = ApiError::from(ReadError::from(error));
+            assert_eq!(error.refusal.code, Code::InternalError);
+            let response = error.into_response();
+            assert_eq!(response.status().as_u16(), status);
+            assert_eq!(response.headers().contains_key(RETRY_AFTER), !is_damage);
+            assert_eq!(response.extensions().get::<Damage>().is_some(), is_damage);
+        }
+    }
+
+    #[test]
     fn our_own_answers_have_the_status_they_are_named_for() {
         let table = [
             (ApiError::malformed(""), 400),
@@ -400,7 +428,9 @@ mod tests {
             (ApiError::too_slow(), 408),
             (ApiError::too_large(), 413),
             (ApiError::damaged(7), 500),
+            (ApiError::internal(), 500),
             (ApiError::unavailable(""), 503),
+            (ApiError::not_yet(""), 503),
         ];
         for (error, status) in table {
             assert_eq!(error.into_response().status().as_u16(), status);

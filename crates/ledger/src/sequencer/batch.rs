@@ -70,12 +70,20 @@ pub(super) fn unsettled(settling: Option<Settling>) -> Refusal {
     busy(&format!("{why}, until {at} at the latest")).retry_after_ms(retry_after_ms)
 }
 
-/// X811-9002: a defect or a failing disk; nothing was recorded.
-pub(super) fn failed() -> Refusal {
+/// X811-9002, HTTP 503: the store failed, and nothing was recorded.
+pub(super) fn not_recorded() -> Refusal {
+    Refusal::not_now(
+        "the ledger could not record the message; nothing happened: send the same one again",
+    )
+}
+
+/// X811-9002, HTTP 500: a defect of ours; nothing was recorded.
+pub(super) fn defect() -> Refusal {
     Refusal::new(
         Code::InternalError,
         Kind::Internal,
-        "the ledger could not record the message; nothing happened: send the same one again",
+        "a defect of the ledger keeps it from deciding this message, and nothing was recorded: tell its \
+         operator, whose log says what happened",
     )
 }
 
@@ -310,7 +318,7 @@ where
                         None
                     }
                     Err(fault) => {
-                        let _ = reply.send(Err(failed()));
+                        let _ = reply.send(Err(defect()));
                         Some(fault)
                     }
                 }
@@ -333,7 +341,7 @@ where
                         None
                     }
                     Err(fault) => {
-                        let _ = reply.send(Err(failed()));
+                        let _ = reply.send(Err(defect()));
                         Some(fault)
                     }
                 }
@@ -386,7 +394,7 @@ fn lifted(
             return None;
         }
         Ok(Err(refusal)) => (refusal, None),
-        Err(fault) => (failed(), Some(fault)),
+        Err(fault) => (defect(), Some(fault)),
     };
     // An operator that is gone can ask again.
     let _ = reply.send(Err(answer));

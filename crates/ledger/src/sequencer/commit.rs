@@ -1,6 +1,6 @@
 //! From a draft to durable records, and from there to everybody who waits.
 
-use super::batch::{Reply, failed};
+use super::batch::{Reply, not_recorded};
 use super::in_flight::{self, InFlight, Written};
 use super::projector::Batch;
 use super::{Sequencer, owed};
@@ -15,8 +15,9 @@ use crate::turn::nonce_replay;
 use crate::world::{Fault, World};
 use std::sync::Arc;
 use x811_eventlog::{AppendError, EventLog, ReadError, Record};
+use x811_protocol::code::Code;
 use x811_protocol::event::Event;
-use x811_protocol::refusal::Refusal;
+use x811_protocol::refusal::{Kind, Refusal};
 
 /// Why the sequencer ended. The process must end with it and start again.
 #[derive(Debug, thiserror::Error)]
@@ -260,16 +261,12 @@ where
         if let Ok(index) = of_batch {
             return Ok(answers[index].clone());
         }
-        let page = self
-            .store
-            .log()
-            .read(position, 1)
-            .await
-            .map_err(|_| failed())?;
-        let record = page.into_iter().next().ok_or_else(failed)?;
+        let page = self.store.log().read(position, 1).await;
+        let page = page.map_err(|error| unread(&error))?;
+        let record = page.into_iter().next().ok_or_else(damaged)?;
         let event = Event::from_named_json(record.event_type(), record.event_json())
-            .map_err(|_| failed())?;
-        Accepted::from_record(&record, &event).ok_or_else(failed)
+            .map_err(|_| damaged())?;
+        Accepted::from_record(&record, &event).ok_or_else(damaged)
     }
 }
 
@@ -319,9 +316,29 @@ struct Durable {
 fn refuse(replies: Vec<Reply>) {
     for reply in replies {
         match reply {
-            Reply::Message { to, .. } => drop(to.send(Err(failed()))),
-            Reply::Erasure { to, .. } => drop(to.send(Err(failed()))),
-            Reply::Lift { to, .. } => drop(to.send(Err(failed()))),
+            Reply::Message { to, .. } => drop(to.send(Err(not_recorded()))),
+            Reply::Erasure { to, .. } => drop(to.send(Err(not_recorded()))),
+            Reply::Lift { to, .. } => drop(to.send(Err(not_recorded()))),
         }
     }
+}
+
+/// The refusal of a message that was answered before, while that answer cannot be read.
+fn unread(error: &ReadError) -> Refusal {
+    match error {
+        ReadError::Backend(_) => Refusal::not_now(
+            "the first answer to this message cannot be read now: send the same message again",
+        ),
+        ReadError::Damaged(_) => damaged(),
+    }
+}
+
+/// X811-9002, HTTP 500: the record of a first answer is not as it was written.
+fn damaged() -> Refusal {
+    Refusal::new(
+        Code::InternalError,
+        Kind::Internal,
+        "the record of the first answer to this message is damaged: tell the operator of this ledger, who \
+         runs `x811 doctor` on the data directory",
+    )
 }

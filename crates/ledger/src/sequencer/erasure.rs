@@ -11,11 +11,10 @@ use crate::sequencer::read_event;
 use crate::world::Fault;
 use std::collections::HashMap;
 use tokio::sync::{mpsc, oneshot};
-use x811_eventlog::{EventLog as _, Record};
-use x811_protocol::code::Code;
+use x811_eventlog::{EventLog as _, ReadError, Record};
 use x811_protocol::event::{BodiesErased, Event, LedgerEvent};
 use x811_protocol::id::ContractId;
-use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::refusal::Refusal;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
@@ -67,7 +66,10 @@ impl<S: LedgerStore, R: ReadModel, C: Clock> Ledger<S, R, C> {
             for position in &page {
                 let read = self.store.log().read(*position, 1).await.map_err(unread)?;
                 for record in read {
-                    let event = read_event(&record).map_err(unread)?;
+                    let event = read_event(&record).map_err(|fault| {
+                        tracing::error!(%fault, "a record of a subject is damaged");
+                        erasure::damaged()
+                    })?;
                     records.push((record, event));
                 }
             }
@@ -137,8 +139,12 @@ fn erased_before(by: Option<u64>) -> Refusal {
     .with_details(serde_json::json!({ "position": position }))
 }
 
-fn unread(error: impl std::fmt::Display) -> Refusal {
+fn unread(error: ReadError) -> Refusal {
     tracing::error!(%error, "the records of a subject cannot be read");
-    let message = "the ledger could not read the records; nothing was erased: ask again";
-    Refusal::new(Code::InternalError, Kind::Internal, message)
+    match error {
+        ReadError::Backend(_) => Refusal::not_now(
+            "the ledger cannot read the records now, and nothing was erased: ask again later",
+        ),
+        ReadError::Damaged(_) => erasure::damaged(),
+    }
 }

@@ -13,7 +13,7 @@
 //! keeps a long one waiting for ever. Since only shorter messages move ahead, an origin never has more
 //! bytes begun than its turns allow by then.
 
-use super::batch::{busy, failed};
+use super::batch::{busy, defect, not_recorded};
 use super::pool::on_the_pool;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -104,13 +104,13 @@ impl Fair {
     ) -> Result<T, Refusal> {
         let turn = self.enqueue(origin, bytes);
         let turn = turn.ok_or_else(|| busy("this address has too much on its way"))?;
-        let place = turn.await.map_err(|_| failed())?;
+        let place = turn.await.map_err(|_| not_recorded())?;
         let worked = on_the_pool(move || {
             let worked = work();
             drop(place);
             worked
         });
-        worked.await.ok_or_else(failed)
+        worked.await.ok_or_else(defect)
     }
 
     fn enqueue(&self, origin: Origin, bytes: usize) -> Option<oneshot::Receiver<PoolPlace>> {
@@ -344,7 +344,8 @@ mod tests {
     async fn a_panic_costs_whoever_asked_its_answer_and_nobody_a_place() {
         let fair = Fair::with(1);
         let panicked = fair.at_its_turn(origin(1), 1, || panic!("as it should"));
-        assert!(panicked.await.map(|()| 0).is_err());
+        let refusal = panicked.await.map(|()| 0).unwrap_err();
+        assert_eq!(refusal.http_status(), 500, "a defect of ours: {refusal}");
         let worked = fair.at_its_turn(origin(1), 1, || 2 + 2).await;
         assert_eq!(worked.map_err(|refusal| refusal.code), Ok(4));
     }

@@ -3,7 +3,7 @@
 //! takes over, the sequencer goes on from that world.
 
 use super::admission::Admission;
-use super::batch::failed;
+use super::batch::not_recorded;
 use super::fair::Fair;
 use super::open::{OpenError, Opening, QUEUE_ITEMS, last_up, read_event};
 use super::rebuild::rebuild;
@@ -193,9 +193,9 @@ impl<S: LedgerStore, R: ReadModel, C: Clock> Follower<S, R, C> {
 /// Whoever follows decides nothing.
 fn refuse(item: Item) {
     match item {
-        Item::Message { reply, .. } => drop(reply.send(Err(failed()))),
-        Item::Erasure { reply, .. } => drop(reply.send(Err(failed()))),
-        Item::Lift { reply, .. } => drop(reply.send(Err(failed()))),
+        Item::Message { reply, .. } => drop(reply.send(Err(not_recorded()))),
+        Item::Erasure { reply, .. } => drop(reply.send(Err(not_recorded()))),
+        Item::Lift { reply, .. } => drop(reply.send(Err(not_recorded()))),
         Item::Observation(_) | Item::Notices(_) => {}
     }
 }

@@ -13,10 +13,9 @@ use imbl::OrdSet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
-use x811_protocol::code::Code;
 use x811_protocol::evm::TxHash;
 use x811_protocol::observation::Observation;
-use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
 
 /// Whether the ledger takes messages.
@@ -171,10 +170,7 @@ impl<S: LedgerStore, R, C: Clock> Ledger<S, R, C> {
     }
 }
 
+/// X811-9002, HTTP 503: the ledger has ended, or is ending.
 pub(super) fn gone() -> Refusal {
-    Refusal::new(
-        Code::InternalError,
-        Kind::Internal,
-        "the ledger is stopping: send the same message again when it is back",
-    )
+    Refusal::not_now("the ledger is stopping: send the same message again when it is back")
 }

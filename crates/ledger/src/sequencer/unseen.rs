@@ -4,10 +4,9 @@
 
 use crate::submission::{MessageContent, Submission};
 use crate::world::World;
-use x811_protocol::code::Code;
 use x811_protocol::facts::Facts;
 use x811_protocol::interaction::State;
-use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::refusal::Refusal;
 
 /// When to try again: a watcher asks its endpoints about every second.
 const RETRY_MS: u64 = 1_000;
@@ -33,12 +32,12 @@ pub(super) fn network<'a>(
     costs_something.then_some(network)
 }
 
-/// X811-9002: nothing is recorded, and the nonce is not spent.
+/// X811-9002, HTTP 503: nothing is recorded, and the nonce is not spent.
 pub(super) fn refusal(network: &str) -> Refusal {
     let message = format!(
         "no endpoint has shown this ledger a block of {network} yet, so that nobody could tell older \
          payments from this one; nothing was recorded: send the same ACCEPT again once /ready shows \
          a head"
     );
-    Refusal::new(Code::InternalError, Kind::Internal, message).retry_after_ms(RETRY_MS)
+    Refusal::not_now(message).retry_after_ms(RETRY_MS)
 }

@@ -32,6 +32,11 @@ pub(super) fn note<C: Clock>(families: &mut Families, app: &App<C>) {
         f64::from(u8::from(is_ready)),
     );
     families.gauge(
+        "x811_store_suspended",
+        "1 while the store must not be written to, so that no message is taken: call the operator",
+        f64::from(u8::from(app.store_fault().is_some())),
+    );
+    families.gauge(
         "x811_log_records",
         "Records in the log",
         float(world.head().size),
@@ -57,7 +62,7 @@ pub(super) fn note<C: Clock>(families: &mut Families, app: &App<C>) {
     if let Some(free_bytes) = free_bytes(&app.data_dir) {
         families.gauge(
             "x811_data_free_bytes",
-            "Bytes that may still be written where the log lies",
+            "Bytes that may still be written on the disk of the data directory",
             float(free_bytes),
         );
     }

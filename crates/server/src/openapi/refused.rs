@@ -37,10 +37,10 @@ pub(crate) enum Refused {
         headers(("Retry-After" = u64, description = "Seconds to wait; the same bytes are good then")),
     )]
     TooMany(ErrorPayload),
-    /// The ledger's own fault.
+    /// A defect of the ledger, or damage of what it has stored.
     #[response(status = 500)]
     Fault(ErrorPayload),
-    /// Not now: try again after `Retry-After` seconds.
+    /// Not now: try again after `Retry-After` seconds. X811-9002 if nothing can be recorded, or read.
     #[response(
         status = 503,
         headers(("Retry-After" = u64, description = "Seconds to wait; the same bytes are good then")),

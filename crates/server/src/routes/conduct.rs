@@ -104,5 +104,7 @@ pub(super) async fn lift<C: Clock>(
         operator: operator.did,
         order: operator.lift(agent, order.excluded.0)?,
     };
-    Ok(Json(app.ledger.lift_exclusion(request).await?))
+    app.may_record()?;
+    let lifted = app.ledger.lift_exclusion(request).await;
+    Ok(Json(lifted.map_err(|refusal| app.refused(refusal))?))
 }

@@ -124,5 +124,7 @@ async fn erase<C: Clock>(
         order: Some(operator.order(subject, &reason_code.to_string())?),
         reason_code,
     };
-    Ok(Json(app.ledger.erase(request).await?))
+    app.may_record()?;
+    let erased = app.ledger.erase(request).await;
+    Ok(Json(erased.map_err(|refusal| app.refused(refusal))?))
 }

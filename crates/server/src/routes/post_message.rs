@@ -111,6 +111,7 @@ async fn submit_presenting<C: Clock>(
     if app.is_checkpoint_overdue() {
         return Err(ApiError::unavailable(CHECKPOINT_OVERDUE));
     }
+    app.may_record()?;
     let now_ms = app.clock.monotonic_ms();
     let limits = app.clone();
     let may = move |header: &AcceptedHeader| {
@@ -121,7 +122,7 @@ async fn submit_presenting<C: Clock>(
     let submitted = app
         .ledger
         .submit_from(client.origin(), body, may, &*app.contracts);
-    Ok(submitted.await?)
+    submitted.await.map_err(|refusal| app.refused(refusal))
 }
 
 /// Execution-context tokens beside a message: the header `Execution-Context`, once for each. They are checked

@@ -15,6 +15,7 @@ use crate::start::log_check::LogCheck;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use std::borrow::Cow;
 use std::sync::Arc;
 use x811_ledger::checkpoint::Unstored;
 use x811_ledger::clock::Clock;
@@ -25,6 +26,7 @@ use x811_protocol::answer::{self, EndpointSight, NetworkSight, Readiness};
 use x811_protocol::digest::Digest;
 use x811_protocol::parameters::Network;
 use x811_protocol::time::TimestampMs;
+use x811_store::{Backend, StoreFault};
 use x811_watcher::{EndpointHealth, EndpointState, HeadTag, NetworkHealth};
 
 /// 200, or 503 with the reasons.
@@ -69,7 +71,7 @@ pub(super) async fn handle<C: Clock>(
     let checkpoint = app.checkpoint();
     let readiness = Readiness {
         ready: why.is_empty(),
-        why: why.into_iter().map(str::to_owned).collect(),
+        why: why.into_iter().map(Cow::into_owned).collect(),
         attention: all_attention(&app, &world, &watching, &log_check),
         role: Some(app.role.word().to_owned()),
         published_age_ms: standing.and_then(|it| it.age_ms(app.clock.monotonic_ms())),
@@ -100,7 +102,7 @@ fn all_attention<C: Clock>(
     log_check: &LogCheck,
 ) -> Vec<String> {
     let mut attention = attention(&app.blindness, world, app.ledger.now());
-    attention.extend(damage(log_check));
+    attention.extend(damage(log_check, app.store_fault().as_ref()));
     attention.extend(disagreement(watching));
     attention.extend(slow_clock(
         watching,
@@ -111,40 +113,54 @@ fn all_attention<C: Clock>(
     attention.extend(app.others.borrow().attention());
     if *app.ledger.rows_failing().borrow() {
         let sentence = "the rows for readers cannot be written, so reads show what was: look at the \
-                        ledger's log, and at the room on its disk";
+                        ledger's log, and at the room on the disk of its data directory";
         attention.push(sentence.to_owned());
     }
     attention
 }
 
 /// Why no messages are taken; empty when they are.
-pub(crate) fn unready<C: Clock>(app: &App<C>) -> Vec<&'static str> {
-    let mut why = faults(&app.ledger.readiness());
+pub(crate) fn unready<C: Clock>(app: &App<C>) -> Vec<Cow<'static, str>> {
+    let commit_failed = commit_failed(app.ledger.store());
+    let mut why = faults(&app.ledger.readiness(), app.store_fault(), commit_failed);
     let is_unsure = match &app.role {
         Role::Alone => false,
         Role::Writer(lease) => !lease.is_sure(),
         Role::Standby(standing) => !standing.is_fresh(app.clock.monotonic_ms()),
     };
     if is_unsure {
-        why.push("it could not be made sure in the last 3 s who writes, and how far: see to the database");
+        why.push(UNSURE.into());
     }
     if let Role::Writer(lease) = &app.role
         && !lease.is_confirmed()
     {
-        why.push(
-            "the database's standbys confirmed nothing in the last 3 s, or it does not wait for them: no \
-             message is acknowledged; see to them, and to synchronous_standby_names",
-        );
+        why.push(UNCONFIRMED.into());
     }
     if app.is_checkpoint_overdue() {
-        why.push(CHECKPOINT_OVERDUE);
+        why.push(CHECKPOINT_OVERDUE.into());
     }
     let (queued, room) = app.ledger.queue();
     if queued >= room {
-        why.push("the queue is full: the ledger has more to do than it can");
+        why.push("the queue is full: the ledger has more to do than it can".into());
     }
     why
 }
+
+/// Reason for being unready while the clock is not believed.
+const CLOCK_JUMPED: &str =
+    "the machine's clock has jumped; messages are taken again once it is settled";
+
+/// Reason for being unready while the rows for readers do not follow.
+const ROWS_STUCK: &str =
+    "the rows for readers are too far behind: look at the ledger's log for why";
+
+/// Reason for being unready while a process does not know the newest head.
+const UNSURE: &str =
+    "it could not be made sure in the last 3 s who writes, and how far: see to the database";
+
+/// Reason for being unready while standbys of the database do not confirm.
+const UNCONFIRMED: &str = "the database's standbys confirmed nothing in the last 3 s, or it does not wait \
+    for them: no message is acknowledged; see to them, and to synchronous_standby_names";
 
 /// Reason for being unready while no checkpoint can be stored.
 pub(crate) const CHECKPOINT_OVERDUE: &str = "no checkpoint could be stored for 10 s: no message is taken \
@@ -243,27 +259,53 @@ fn slow_clock(watching: &NetworkHealth, networks: &[Network], now: TimestampMs) 
     ))
 }
 
-/// What the check of the log has found.
-fn damage(check: &LogCheck) -> Option<String> {
+/// The damage that the check of the log has found. Records that a suspended store hides are not damaged:
+/// then the store is mended first, as `why` says.
+fn damage(check: &LogCheck, fault: Option<&StoreFault>) -> Option<String> {
     let Finding { part, sentence } = check.found.as_ref()?;
-    Some(format!(
-        "what is stored is damaged ({part}: {sentence}): stop the ledger, run x811 doctor, restore a \
-         backup"
-    ))
+    fault.is_none().then(|| {
+        format!(
+            "what is stored is damaged ({part}: {sentence}): stop the ledger, run x811 doctor, restore a \
+             backup"
+        )
+    })
 }
 
-fn faults(readiness: &sequencer::Readiness) -> Vec<&'static str> {
+/// Faults of the ledger, and the state of a store that must not be written to. Such a store is why commits
+/// fail, so `commit_failed` is left out beside it.
+fn faults(
+    readiness: &sequencer::Readiness,
+    fault: Option<StoreFault>,
+    commit_failed: &'static str,
+) -> Vec<Cow<'static, str>> {
     let mut why = Vec::new();
-    if !readiness.clock_settled {
-        why.push("the machine's clock has jumped; messages are taken again once it is settled");
+    match fault {
+        Some(StoreFault::Suspended(sentence) | StoreFault::Lost(sentence)) => {
+            why.push(sentence.into());
+        }
+        None if readiness.last_commit_failed => why.push(commit_failed.into()),
+        None => {}
     }
-    if readiness.last_commit_failed {
-        why.push("the last commit failed: look at the ledger's log, and at the room on its disk");
+    if !readiness.clock_settled {
+        why.push(CLOCK_JUMPED.into());
     }
     if readiness.rows_stuck {
-        why.push("the rows for readers are too far behind: look at the ledger's log for why");
+        why.push(ROWS_STUCK.into());
     }
     why
+}
+
+/// Reason for being unready after a commit that failed, with the places where the cause may be.
+fn commit_failed(store: &Backend) -> &'static str {
+    if matches!(store, Backend::Sqlite(_)) {
+        "the last commit failed: look at the ledger's log, and at the room on the disk of its data \
+         directory"
+    } else if matches!(store, Backend::Postgres(..)) {
+        "the last commit failed: look at the ledger's log, at the database, and at the room on its disk"
+    } else {
+        "the last commit failed: look at the ledger's log, at the cluster that has the log, and at the \
+         database beside it"
+    }
 }
 
 fn sights(world: &World, networks: &[Network], now: TimestampMs) -> Vec<NetworkSight> {
@@ -329,6 +371,8 @@ mod tests {
     use x811_protocol::evm::{BlockHash, EvmAddress};
     use x811_protocol::observation::{Block, NetworkHead};
 
+    const COMMIT_FAILED: &str = "the last commit failed";
+
     #[test]
     fn readiness_names_every_fault() {
         for (clock_settled, last_commit_failed, rows_stuck, faulty) in [
@@ -343,8 +387,50 @@ mod tests {
                 last_commit_failed,
                 rows_stuck,
             };
-            assert_eq!(faults(&readiness).len(), faulty);
+            assert_eq!(faults(&readiness, None, COMMIT_FAILED).len(), faulty);
         }
+    }
+
+    #[test]
+    fn a_store_that_must_not_be_written_to_says_so_instead_of_the_commit_that_failed() {
+        let sentence = "the stream has $maxCount in its metadata: remove it";
+        for last_commit_failed in [false, true] {
+            let readiness = sequencer::Readiness {
+                clock_settled: true,
+                last_commit_failed,
+                rows_stuck: false,
+            };
+            for fault in [StoreFault::Suspended, StoreFault::Lost] {
+                let fault = Some(fault(sentence.to_owned()));
+                assert_eq!(faults(&readiness, fault, COMMIT_FAILED), [sentence]);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failed_commit_names_the_disk_that_the_store_has() {
+        let dir = tempfile::tempdir().unwrap();
+        let data_dir = dir.path().join("data");
+        let store = Backend::open(&data_dir, None).await.unwrap();
+        let sentence = commit_failed(&store);
+        assert!(sentence.contains("data directory"), "{sentence}");
+        store.close().await;
+    }
+
+    #[test]
+    fn rest_6_no_backup_is_restored_while_the_store_hides_records() {
+        let check = LogCheck {
+            found: Some(Finding {
+                part: "log",
+                sentence: "record 0 is missing".to_owned(),
+            }),
+            ..LogCheck::default()
+        };
+        let sentence = damage(&check, None).unwrap();
+        assert!(sentence.contains("restore a backup"), "{sentence}");
+        let fault = StoreFault::Suspended("the stream was deleted".to_owned());
+        assert_eq!(damage(&check, Some(&fault)), None);
+        assert_eq!(damage(&LogCheck::default(), None), None);
     }
 
     #[test]

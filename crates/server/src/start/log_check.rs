@@ -1,13 +1,24 @@
 //! The whole log is read once after a start, beside everything else: a start from a snapshot reads its
 //! tail alone, and the index of what was paid, or a body, may have changed on the disk while nobody
 //! looked. What is found is told, and harms nobody who is served.
+//!
+//! A store that is suspended may hide records, which are not damaged. The log is read again once somebody
+//! has mended such a store.
 
 use crate::app::stopped;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::sleep;
 use x811_ledger::doctor::{Finding, examine_telling};
 use x811_ledger::memory::MemoryReadModel;
 use x811_store::Backend;
+
+/// Time between two looks at the state of the store.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a database or a cluster may take to show that it hides records.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// How far the check has come.
 #[derive(Debug, Clone, Default)]
@@ -53,24 +64,59 @@ pub(super) fn begin(
     seen
 }
 
+/// Ends once the log was found sound.
 async fn check(store: &Backend, told: &watch::Sender<LogCheck>) {
+    loop {
+        let found = examined(store, told).await;
+        if !found.is_empty() && !matches!(store, Backend::Sqlite(_)) {
+            sleep(GRACE).await;
+        }
+        if found.is_empty() {
+            tracing::info!("the log and what lies beside it are sound");
+            told.send_modify(|check| check.is_over = true);
+            return;
+        }
+        if store.fault().is_none() {
+            tell(told, found);
+        }
+        while store.fault().is_none() {
+            sleep(LOOK_EVERY).await;
+        }
+        tracing::warn!(
+            "the store is suspended and may hide records: the log is checked again once it is mended"
+        );
+        told.send_modify(|check| {
+            *check = LogCheck {
+                of: check.of,
+                ..LogCheck::default()
+            };
+        });
+        while store.fault().is_some() {
+            sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+/// Reads the whole log, and returns what is wrong with it.
+async fn examined(store: &Backend, told: &watch::Sender<LogCheck>) -> Vec<Finding> {
     let tell = |checked| told.send_modify(|check| check.checked = checked);
     let examined = examine_telling(store, &MemoryReadModel::default(), 0, &[], tell).await;
-    let found = match examined {
+    match examined {
         Ok(examined) => examined.findings.kept,
         Err(error) => {
-            tracing::error!(%error, "the check of the log could not go on");
+            tracing::warn!(%error, "the check of the log could not go on");
             vec![Finding {
                 part: "log",
                 sentence: error.to_string(),
             }]
         }
-    };
+    }
+}
+
+/// Tells of damage that the operator has to look at.
+fn tell(told: &watch::Sender<LogCheck>, found: Vec<Finding>) {
     for Finding { part, sentence } in &found {
         tracing::error!(part, sentence, "the check of the log found damage");
-    }
-    if found.is_empty() {
-        tracing::info!("the log and what lies beside it are sound");
     }
     told.send_modify(|check| {
         check.is_over = true;

@@ -1,6 +1,7 @@
 //! The way down: asked for, or because the ledger cannot go on.
 
 mod displaced;
+mod store_lost;
 
 use super::StartError;
 use super::follow::Unlike;
@@ -67,6 +68,9 @@ pub enum RunError {
     /// A file of the data directory was removed, moved or replaced while it was open.
     #[error("{0}")]
     Displaced(String),
+    /// Nothing can ever be written to the store again.
+    #[error("{0}")]
+    StoreLost(String),
     /// This process could not stand by, or not take over.
     #[error(transparent)]
     Start(#[from] Box<StartError>),
@@ -100,6 +104,8 @@ struct First {
     served: Option<Result<(), RunError>>,
     watched: Option<Result<(), RunError>>,
     displaced: Option<Displaced>,
+    /// The sentence of a store that is lost.
+    store_lost: Option<String>,
     is_replaced: bool,
 }
 
@@ -113,7 +119,14 @@ pub(super) async fn supervise<C: Clock>(
     may_stand_by: bool,
 ) -> Ended {
     let mut first = first(&mut parts, open, stop).await;
-    let stands_by = may_stand_by && first.is_replaced;
+    if first.store_lost.is_some() {
+        // No commit can succeed any more: whoever waits for one is answered now.
+        parts.sequencer.abort();
+        if first.ledger.is_none() {
+            first.ledger = Some(Ok(()));
+        }
+    }
+    let stands_by = may_stand_by && first.is_replaced && first.store_lost.is_none();
     if stands_by {
         tracing::warn!("another process writes to this ledger: what was under way is dropped");
         parts.phase.send_replace(true);
@@ -151,10 +164,14 @@ async fn first<C: Clock>(
         ended = &mut open.served => first.served = Some(flat_io(ended)),
         ended = &mut parts.watcher => first.watched = Some(ended.map_err(RunError::from)),
         () = lost(parts.lease.clone()) => first.is_replaced = true,
+        sentence = store_lost::noticed(&parts.store) => first.store_lost = Some(sentence),
         displaced = displaced::noticed(&parts.store, &parts.read_model) => {
             first.displaced = Some(displaced);
         }
         () = stopped(stop.subscribe()) => {}
+    }
+    if first.store_lost.is_none() {
+        first.store_lost = store_lost::found(&parts.store);
     }
     let may_be_replaced = matches!(
         (&first.ledger, &first.signed),
@@ -165,7 +182,7 @@ async fn first<C: Clock>(
             _
         ) | (_, Some(Err(RunError::Checkpoint(_))))
     );
-    if may_be_replaced && parts.lease.is_some() {
+    if may_be_replaced && first.store_lost.is_none() && parts.lease.is_some() {
         let is_lost = tokio::time::timeout(LEASE_GRACE, lost(parts.lease.clone())).await;
         first.is_replaced = is_lost.is_ok() || is_fenced(&first);
     }
@@ -210,8 +227,19 @@ async fn wind_up(parts: Parts, first: First) -> Result<(), RunError> {
         Some(displaced) => Some(displaced::saved(displaced, &parts.store).await),
         None => None,
     };
-    close(parts.store, parts.read_model).await;
+    let look = || store_lost::found(&parts.store);
+    let store_lost = first.store_lost.or_else(look);
+    let closing = close(parts.store, parts.read_model);
+    if store_lost.is_none() {
+        closing.await;
+    } else if tokio::time::timeout(LEDGER_GRACE, closing).await.is_err() {
+        // A commit that is under way may wait for the store.
+        tracing::warn!("the files are closed by the end of the process");
+    }
     last_acks(parts.acks).await;
+    if let Some(sentence) = store_lost {
+        return Err(RunError::StoreLost(sentence));
+    }
     if is_replaced {
         return Err(RunError::Replaced);
     }

@@ -102,7 +102,8 @@ async fn rule_18_a_contract_wallet_is_bound_when_its_contract_says_yes() {
     let message = registration(&world, &agent);
     node.says(2);
     let refused = world.post(message.json.clone()).await;
-    let refused = refused.refused(500, "X811-9002");
+    assert!(refused.headers.contains_key("retry-after"));
+    let refused = refused.refused(503, "X811-9002");
     assert!(refused["message"].as_str().unwrap().contains("try again"));
     node.says(1);
     world.accept(&message).await;
@@ -140,7 +141,7 @@ async fn rule_18_a_node_that_is_not_there_leaves_the_nonce_unspent() {
     let message = registration(&world, &agent);
     for _ in 0..2 {
         let refused = world.post(message.json.clone()).await;
-        let refused = refused.refused(500, "X811-9002");
+        let refused = refused.refused(503, "X811-9002");
         let text = refused["message"].as_str().unwrap();
         assert!(!text.contains("127.0.0.1"), "{text}");
     }

@@ -336,7 +336,8 @@ async fn a_server_that_was_fenced_out_ends_with_the_reason() {
     let answer = world.http.post(format!("{}/api/v1/messages", world.base));
     // It is answered with an error or cut off, and never with success.
     if let Ok(answer) = answer.body(late.json).send().await {
-        assert_eq!(answer.status().as_u16(), 500);
+        assert_eq!(answer.status().as_u16(), 503);
+        assert!(answer.headers().contains_key("retry-after"));
     }
     let error = world.running.wait().await.unwrap_err();
     assert!(error.to_string().contains("another writer"), "{error}");

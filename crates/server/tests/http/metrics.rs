@@ -38,6 +38,7 @@ async fn figures_follow_what_happened() {
     let text = scraped(&world).await;
     for line in [
         "x811_ready 1.0",
+        "x811_store_suspended 0.0",
         "x811_messages_total{outcome=\"accepted\",code=\"\"} 3.0",
         "x811_messages_total{outcome=\"repeated\",code=\"\"} 0.0",
         "x811_messages_total{outcome=\"refused\",code=\"X811-2001\"} 1.0",

@@ -316,7 +316,8 @@ async fn lc_5_no_accept_with_a_price_before_the_network_was_ever_seen() {
     let accept = deal.accept(&offer);
     for _ in 0..2 {
         let refused = world.post(accept.json.clone()).await;
-        let refused = refused.refused(500, "X811-9002");
+        assert!(refused.headers.contains_key("retry-after"));
+        let refused = refused.refused(503, "X811-9002");
         let message = refused["message"].as_str().unwrap();
         assert!(message.contains("has shown this ledger a block of local"));
         assert_eq!(refused["related_message_id"], json!(accept.header.id));

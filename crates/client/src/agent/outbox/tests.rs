@@ -56,6 +56,7 @@ fn ae_086_what_leaves_the_nonce_unspent_is_sent_again() {
         gateway,
         refused(429, Code::RateLimitExceeded, None),
         refused(500, Code::InternalError, None),
+        refused(503, Code::InternalError, None),
         refused(503, Code::AgentOffline, None),
     ] {
         assert_eq!(fate_of(error), Fate::Again);

@@ -79,6 +79,7 @@ async fn lc_5_without_any_head_nothing_that_costs_is_accepted() {
     let accept = deal.accept(&ledgerbox);
     let refusal = ledgerbox.refuse(&accept).await;
     assert_eq!(refusal.code, Code::InternalError);
+    assert_eq!(refusal.http_status(), 503);
     assert!(refusal.retry_after_ms.is_some(), "{refusal:?}");
     assert!(refusal.message.contains(BASE), "{refusal:?}");
     assert_eq!(ledgerbox.records().await.len(), size, "nothing is recorded");

@@ -152,7 +152,7 @@ async fn rule_18_a_contract_that_cannot_be_asked_leaves_the_nonce_unspent() {
     let party = ledgerbox.party();
     let message = registering(&ledgerbox, &party, &[contract(3, "0x01")]);
     let table = [
-        (silent(), Code::InternalError, 500),
+        (silent(), Code::InternalError, 503),
         (ContractsNotAsked::NotConfigured, Code::InternalError, 500),
         (ContractsNotAsked::Busy, Code::RateLimitExceeded, 429),
     ];

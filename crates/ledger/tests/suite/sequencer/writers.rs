@@ -5,6 +5,17 @@ use super::ledgerbox::Ledgerbox;
 use x811_ledger::memory::CommitFault;
 use x811_ledger::sequencer::Stopped;
 use x811_protocol::code::Code;
+use x811_protocol::refusal::Refusal;
+
+/// X811-9002 under the status that tells a client to send the same message again.
+#[track_caller]
+fn assert_is_for_later(refusal: &Refusal) {
+    assert_eq!(
+        (refusal.code, refusal.http_status()),
+        (Code::InternalError, 503),
+        "{refusal}"
+    );
+}
 
 #[tokio::test]
 async fn lc_2_a_conflict_ends_the_sequencer_and_nobody_is_told_of_success() {
@@ -13,10 +24,10 @@ async fn lc_2_a_conflict_ends_the_sequencer_and_nobody_is_told_of_success() {
         let mut deal = Deal::opened(&ledgerbox, Until::Pending).await;
         let size = ledgerbox.records().await.len();
         ledgerbox.fail_next_commit(fault);
-        let offer = deal.offer(&ledgerbox);
-        assert_eq!(ledgerbox.code(&offer).await, Code::InternalError);
-        let later = deal.offer(&ledgerbox);
-        assert_eq!(ledgerbox.code(&later).await, Code::InternalError);
+        for _ in 0..2 {
+            let offer = deal.offer(&ledgerbox);
+            assert_is_for_later(&ledgerbox.refuse(&offer).await);
+        }
         let stopped = ledgerbox.ended().await;
         assert!(matches!(stopped, Stopped::Fenced(_)), "{stopped:?}");
         assert!(
@@ -52,7 +63,7 @@ async fn lc_1_a_failing_disk_is_shown_and_got_over() {
     let offer = deal.offer(&ledgerbox);
     for _ in 0..3 {
         ledgerbox.fail_next_commit(CommitFault::Backend);
-        assert_eq!(ledgerbox.code(&offer).await, Code::InternalError);
+        assert_is_for_later(&ledgerbox.refuse(&offer).await);
         assert!(ledgerbox.ledger().readiness().last_commit_failed);
     }
     ledgerbox.accept(&offer).await;
