@@ -82,6 +82,7 @@ pub(crate) async fn run(args: Args, out: &mut Out) -> Result<Exit, Failure> {
     rebuilt.close().await;
     let mut diagnosis = Diagnosis {
         data_dir: args.data_dir.clone(),
+        place: LogPlace::of(&store),
         records: examined.size,
         rows_reflect: rows.size(),
         readable: None,
@@ -256,6 +257,8 @@ fn row_finding(difference: &RowDifference) -> Finding {
 #[derive(Debug, Serialize)]
 struct Diagnosis {
     data_dir: PathBuf,
+    #[serde(skip)]
+    place: LogPlace,
     records: u64,
     /// Absent when there are no rows.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -327,8 +330,61 @@ impl Diagnosis {
     }
 }
 
-/// What to do about a finding of some part.
-fn what_to_do(part: &str) -> &'static str {
+/// The kind of place that a log is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LogPlace {
+    Directory,
+    Database,
+    Stream,
+}
+
+impl LogPlace {
+    fn of(store: &Backend) -> LogPlace {
+        if matches!(store, Backend::Sqlite(_)) {
+            LogPlace::Directory
+        } else if matches!(store, Backend::Postgres(..)) {
+            LogPlace::Database
+        } else {
+            LogPlace::Stream
+        }
+    }
+
+    /// Returns the remedy for records that are damaged, or a tree that is.
+    fn of_damaged_log(self) -> &'static str {
+        match self {
+            LogPlace::Directory => {
+                "run `x811 audit` on the directory to see what is damaged, then `x811 restore` a backup"
+            }
+            LogPlace::Database => {
+                "run `x811 audit` on the directory to see what is damaged, then restore the database from \
+                 a backup of its server"
+            }
+            LogPlace::Stream => {
+                "run `x811 audit` on the directory to see what is damaged. The database beside the stream \
+                 has every record: `x811 log copy FROM TO --from-database`"
+            }
+        }
+    }
+
+    /// Returns the remedy for index entries and bodies that are missing or wrong.
+    fn of_damaged_index(self) -> &'static str {
+        match self {
+            LogPlace::Directory => {
+                "ledger.db was changed by hand or is damaged: `x811 restore` a backup"
+            }
+            LogPlace::Database => {
+                "the database was changed by hand or is damaged: restore it from a backup of its server"
+            }
+            LogPlace::Stream => {
+                "the database beside the stream was changed by hand or is damaged: restore it from a \
+                 backup of its server; the next start makes good what the stream has more"
+            }
+        }
+    }
+}
+
+/// Returns the remedy for findings of a part.
+fn remedy(part: &str, place: LogPlace) -> &'static str {
     match part {
         "rows" => {
             "stop the ledger, then run `x811 doctor --repair`: it puts the rebuilt rows in place. A \
@@ -344,10 +400,8 @@ fn what_to_do(part: &str) -> &'static str {
              Until the ledger stores the next checkpoint, the loss of these records could go unnoticed"
         }
         "permissions" => "run `chmod -R go-rwx` on the data directory",
-        "log" | "tree" => {
-            "run `x811 audit` on the directory to see what is damaged, then `x811 restore` a backup"
-        }
-        _ => "ledger.db was changed by hand or is damaged: `x811 restore` a backup",
+        "log" | "tree" => place.of_damaged_log(),
+        _ => place.of_damaged_index(),
     }
 }
 
@@ -405,7 +459,7 @@ impl Report for Diagnosis {
         let mut parts: Vec<&str> = self.findings.iter().map(|finding| finding.part).collect();
         parts.dedup();
         for part in parts {
-            out.line(format_args!("{part}: {}", what_to_do(part)));
+            out.line(format_args!("{part}: {}", remedy(part, self.place)));
         }
     }
 }

@@ -18,7 +18,7 @@ use std::task::Poll;
 
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use x811_server::{Running, ServerConfig, StartError};
+use x811_server::{RunError, Running, ServerConfig, StartError};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -138,8 +138,14 @@ async fn serve(config: ServerConfig, args: Args, out: &mut Out) -> Result<Exit, 
         }
     };
     ended.map_err(|error| {
-        Failure::new(Exit::Local, "ledger_stopped", error.to_string())
-            .hint("`x811 audit` of the data directory says whether the log is whole")
+        let failure = Failure::new(Exit::Local, "ledger_stopped", error.to_string());
+        // The sentence of a lost store says what to do, and its log cannot be read.
+        match matches!(error, RunError::StoreLost(_)) {
+            true => failure,
+            false => {
+                failure.hint("`x811 audit` of the data directory says whether the log is whole")
+            }
+        }
     })?;
     Ok(Exit::Ok)
 }

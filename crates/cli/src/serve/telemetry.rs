@@ -35,7 +35,7 @@ impl Telemetry {
             Failure::usage(&format!("the log filter cannot be read: {error}"))
                 .hint("give one such as `info` or `info,x811_watcher=debug`")
         })?;
-        let filter = filter.and(quiet());
+        let filter = filter.and(quiet(&effective.log_filter));
         // Standard output stays for people and programs.
         let lines = fmt::layer()
             .with_ansi(std::io::stderr().is_terminal())
@@ -77,12 +77,18 @@ pub(super) fn log_panics() {
     }));
 }
 
-/// Whatever the operator asks for: below this, these quote the collector's whole address.
-fn quiet() -> Targets {
-    Targets::new()
+/// Returns the levels that no filter of the operator lowers: below them, these targets quote the
+/// collector's whole address. The client of EventStoreDB calls each failed attempt an error, and the ledger
+/// says what came of all of them; so it is heard only where the filter names it.
+fn quiet(log_filter: &str) -> Targets {
+    let targets = Targets::new()
         .with_default(LevelFilter::TRACE)
         .with_target("opentelemetry-otlp", LevelFilter::INFO)
-        .with_target("hyper_util::client::legacy::pool", LevelFilter::INFO)
+        .with_target("hyper_util::client::legacy::pool", LevelFilter::INFO);
+    match log_filter.contains("kurrentdb") {
+        true => targets,
+        false => targets.with_target("kurrentdb", LevelFilter::OFF),
+    }
 }
 
 fn provider(endpoint: &Secret) -> Result<SdkTracerProvider, Failure> {

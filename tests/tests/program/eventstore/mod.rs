@@ -6,6 +6,9 @@
     reason = "a test that cannot go on has failed, and says where"
 )]
 
+mod mended;
+mod suspended;
+
 use super::operations::place::{Place, SERVE};
 use serde_json::{Value, json};
 use std::fs;
@@ -16,7 +19,7 @@ use x811_tests::postgres::Node;
 /// A cluster of three nodes and the database beside it.
 struct Stores {
     double: Double,
-    _node: Node,
+    node: Node,
     /// What names both.
     words: [String; 4],
 }
@@ -33,7 +36,7 @@ impl Stores {
         ];
         Stores {
             double,
-            _node: node,
+            node,
             words,
         }
     }

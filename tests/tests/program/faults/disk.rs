@@ -179,7 +179,7 @@ impl Used {
                     let code = body["code"].as_str().unwrap();
                     let is_expected = matches!(
                         (status.as_u16(), code),
-                        (500, "X811-9002") | (429 | 503, "X811-9001")
+                        (503, "X811-9002") | (429 | 503, "X811-9001")
                     );
                     assert!(is_expected, "{status} {body}");
                     return;

@@ -14,7 +14,7 @@
 )]
 
 mod bits;
-mod client;
+pub(crate) mod client;
 mod clocks;
 mod cluster;
 mod copies;
@@ -31,7 +31,7 @@ mod hosts;
 mod incidents;
 mod instances;
 mod kills;
-mod ledger;
+pub(crate) mod ledger;
 mod left_behind;
 mod lost_tail;
 mod queue;

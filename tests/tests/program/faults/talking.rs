@@ -76,7 +76,7 @@ pub(crate) async fn talk(
             }
             Told::Nothing => {}
             Told::Refused(status, body) => {
-                let is_busy = matches!(status.as_u16(), 429 | 500 | 503);
+                let is_busy = matches!(status.as_u16(), 429 | 503);
                 assert!(is_busy, "{status} {body}");
             }
         }
