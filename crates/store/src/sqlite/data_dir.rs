@@ -3,6 +3,7 @@
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use super::error::OpenError;
 use super::wal_file;
@@ -13,6 +14,9 @@ const READ_MODEL: &str = "read.db";
 const CHAIN: &str = "chain.db";
 const FEED: &str = "feed.db";
 const STORE_URL: &str = "store-url";
+
+/// Held while an address is noted.
+static NOTING: Mutex<()> = Mutex::new(());
 
 /// Files that SQLite keeps beside a database while it is open: the write-ahead log and its index.
 pub(super) const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
@@ -81,6 +85,11 @@ impl DataDir {
     /// Notes it for those who read the ledger of this directory. It may hold a password: like the
     /// keys it is for the ledger's user alone.
     pub(crate) fn note_store_url(&self, url: &str, log: Option<&str>) -> Result<(), OpenError> {
+        // A process that stands by notes it while the same process takes over.
+        let _alone = NOTING.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.store_url()? == Some((url.to_owned(), log.map(str::to_owned))) {
+            return Ok(());
+        }
         let lines: Vec<&str> = [url].into_iter().chain(log).collect();
         let (path, unfinished) = (self.0.join(STORE_URL), self.0.join("store-url.unfinished"));
         let write = || -> io::Result<()> {
@@ -175,5 +184,28 @@ fn file_error(path: &Path, source: io::Error) -> OpenError {
     OpenError::File {
         path: path.to_owned(),
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_2_an_address_is_noted_by_two_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = DataDir::at(folder.path());
+        std::thread::scope(|scope| {
+            for log in [None, Some("kurrentdb://a:2113")] {
+                let directory = &directory;
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        directory.note_store_url("postgres://a/x", log).unwrap();
+                    }
+                });
+            }
+        });
+        let (url, _) = directory.store_url().unwrap().unwrap();
+        assert_eq!(url, "postgres://a/x");
     }
 }

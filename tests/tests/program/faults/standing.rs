@@ -300,6 +300,8 @@ async fn stores_2_a_fenced_process_that_nobody_replaces_writes_again() {
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    // It says why, where it does not.
+    host.becomes("writer").await;
     accepted(&host.url(), &Agent::new("two").registration(ledger)).await;
     host.becomes("writer").await;
     host.runs();
