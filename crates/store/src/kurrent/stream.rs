@@ -15,6 +15,9 @@ pub(super) const MAX_PAGE: usize = MAX_PAGE_RECORDS;
 /// The first position that the server cannot count to.
 const UNCOUNTABLE: u64 = 1 << 63;
 
+/// A size that no stream has.
+const UNREACHED: u64 = 1 << 62;
+
 /// The stream of one log.
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -196,7 +199,7 @@ impl Stream {
             b"{}".to_vec(),
         );
         let (name, once) = (self.metadata(), std::iter::once(event));
-        let append = self.connection.append(&name, UNCOUNTABLE - 1, once);
+        let append = self.connection.append(&name, UNREACHED, once);
         matches!(append.await, Attempt::WrongRevision)
     }
 
