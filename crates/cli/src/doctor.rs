@@ -176,16 +176,18 @@ impl FoundRows {
     }
 }
 
-/// What is wrong with the form of `ledger.db` and its write-ahead log.
+/// Returns findings about the form of `ledger.db` and its write-ahead log, or about a database beside a
+/// stream that has other records.
 async fn form(store: &Backend, data_dir: &Path) -> Vec<Finding> {
+    let part = match LogPlace::of(store) {
+        LogPlace::Directory => "ledger.db",
+        LogPlace::Database | LogPlace::Stream => "database",
+    };
     let problems = match store.problems(data_dir).await {
         Ok(problems) => problems,
         Err(error) => vec![error.to_string()],
     };
-    let finding = |sentence| Finding {
-        part: "ledger.db",
-        sentence,
-    };
+    let finding = |sentence| Finding { part, sentence };
     problems.into_iter().map(finding).collect()
 }
 
@@ -400,6 +402,10 @@ fn remedy(part: &str, place: LogPlace) -> &'static str {
              Until the ledger stores the next checkpoint, the loss of these records could go unnoticed"
         }
         "permissions" => "run `chmod -R go-rwx` on the data directory",
+        "database" => {
+            "run `x811 log copy FROM TO`: it reads the stream, and the last signed checkpoint decides whether \
+             that is the log. With --from-database it reads the database"
+        }
         "log" | "tree" => place.of_damaged_log(),
         _ => place.of_damaged_index(),
     }

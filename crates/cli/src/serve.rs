@@ -139,8 +139,8 @@ async fn serve(config: ServerConfig, args: Args, out: &mut Out) -> Result<Exit, 
     };
     ended.map_err(|error| {
         let failure = Failure::new(Exit::Local, "ledger_stopped", error.to_string());
-        // The sentence of a lost store says what to do, and its log cannot be read.
-        match matches!(error, RunError::StoreLost(_)) {
+        // The sentence of a store that is lost, or cannot be opened, says what to do.
+        match matches!(error, RunError::StoreLost(_) | RunError::Start(_)) {
             true => failure,
             false => {
                 failure.hint("`x811 audit` of the data directory says whether the log is whole")

@@ -325,7 +325,7 @@ impl Backend {
     }
 
     /// What is wrong with the form of what is stored, sentence by sentence; empty when nothing is.
-    /// The form of a database is its server's business.
+    /// The form of a database is its server's business; one beside a stream has the same records.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -334,7 +334,7 @@ impl Backend {
             Backend::Sqlite(store) => store.problems(data_dir).await,
             Backend::Postgres(..) => Ok(Vec::new()),
             #[cfg(feature = "eventstore")]
-            Backend::Kurrent(..) => Ok(Vec::new()),
+            Backend::Kurrent(store, _) => Ok(store.problems().await),
         }
     }
 

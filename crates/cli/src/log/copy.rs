@@ -158,9 +158,13 @@ impl Work {
     }
 
     async fn own_old(&self) -> Result<Backend, OpenError> {
-        match self.args.from_database {
-            true => Backend::open_beside_only(&self.from).await,
-            false => Backend::open_noted(&self.from).await,
+        if self.args.from_database {
+            return Backend::open_beside_only(&self.from).await;
+        }
+        match Backend::open_noted(&self.from).await {
+            // The signed checkpoint decides which of the two is right.
+            Err(error) if error.is_difference() => Backend::open_stream_only(&self.from).await,
+            opened => opened,
         }
     }
 
@@ -214,7 +218,7 @@ impl Work {
         });
         let copied = copied.await.map_err(|error| {
             Failure::local("copy", error.to_string())
-                .hint("the old place is as it was; the same command goes on where it was")
+                .hint("the log was not moved; the same command goes on where it was")
         })?;
         // From the copy alone: replayed, every index entry looked up, every body hashed.
         let found = examined(new, &self.to, false).await?;

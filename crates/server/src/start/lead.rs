@@ -102,8 +102,8 @@ fn ask(config: &ServerConfig) -> Candidate {
         checkpoint::wait_for_host(&config).await?;
         loop {
             match opened(&config.data_dir, config.database.as_ref()).await {
-                Err(error) if error.may_pass() => {
-                    tracing::warn!(%error, "the lease cannot be asked for");
+                Err(error) if error.may_pass() || error.is_suspension() => {
+                    tracing::warn!(%error, "this process cannot write yet, and asks again");
                     tokio::time::sleep(RETRY).await;
                 }
                 opened => return Ok(opened?),

@@ -90,6 +90,30 @@ impl Backend {
         }
     }
 
+    /// Becomes the writer of the log of `data_dir`, whose stream ends otherwise than the database beside it,
+    /// and reads the records from the stream.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; [`OpenError::NoLedger`] where the log is in no stream.
+    pub async fn open_stream_only(data_dir: &Path) -> Result<Backend, OpenError> {
+        let directory = DataDir::at(data_dir);
+        match Database::noted(&directory)? {
+            #[cfg(feature = "eventstore")]
+            Some(Database {
+                url,
+                log: Some(log),
+                ..
+            }) => {
+                let lock = Some(directory.own()?);
+                let store = KurrentStore::open_unmatched(&log, &url).await?;
+                Ok(Backend::Kurrent(store, lock))
+            }
+            #[cfg(not(feature = "eventstore"))]
+            Some(Database { log: Some(_), .. }) => Err(OpenError::NoEventStore),
+            Some(_) | None => Err(in_no_stream(data_dir)),
+        }
+    }
+
     /// Returns those of these bodies that were staged in the database beside a stream, by position. They
     /// are durable before their records are in the stream.
     ///

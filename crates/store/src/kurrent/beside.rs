@@ -1,13 +1,15 @@
 //! What the database has of the stream, and what it lacks after a crash.
 
-use x811_eventlog::{EventLog as _, Head, ReadError};
+use std::collections::HashMap;
+
+use x811_eventlog::{EventLog as _, Head, ReadError, Record};
 use x811_ledger::copy::{IndexError, bodies_named, commit_of};
 use x811_ledger::port::LedgerStore as _;
 
 use super::client::Patience;
 use super::error::KurrentError;
 use super::probe::Address;
-use super::stream::{KurrentReadError, Stream};
+use super::stream::{KurrentReadError, MAX_PAGE, Stream};
 use crate::log_url::LogUrl;
 use crate::postgres::{PostgresError, PostgresStore};
 use crate::sqlite::OpenError;
@@ -81,7 +83,7 @@ pub(super) async fn catch_up(stream: &Stream, beside: &PostgresStore) -> Result<
     }
     if let Some(position) = known.size.checked_sub(1) {
         let same = stream.page(position, 1, end.size).await?;
-        if same.first().map(x811_eventlog::Record::hash) != Some(known.hash) {
+        if same.first().map(Record::hash) != Some(known.hash) {
             return Err(KurrentError::Differs { position }.into());
         }
     }
@@ -116,6 +118,35 @@ pub(super) async fn catch_up(stream: &Stream, beside: &PostgresStore) -> Result<
         known = beside.commit(commit).await.map_err(unwritten)?;
     }
     Ok(end)
+}
+
+/// Returns the first position at which both have a record, and not the same one.
+pub(super) async fn difference(
+    stream: &Stream,
+    beside: &PostgresStore,
+) -> Result<Option<u64>, OpenFault> {
+    let size = beside.head().await?.size;
+    let mut from = 0;
+    while from < size {
+        let page = stream.page(from, MAX_PAGE, size).await?;
+        let positions: Vec<u64> = page.iter().map(Record::position).collect();
+        let leaves: HashMap<u64, Record> = beside
+            .records(&positions)
+            .await?
+            .into_iter()
+            .map(|record| (record.position(), record))
+            .collect();
+        for record in page.iter().take_while(|record| record.position() < size) {
+            if leaves.get(&record.position()) != Some(record) {
+                return Ok(Some(record.position()));
+            }
+        }
+        if page.is_empty() {
+            return Ok(None);
+        }
+        from += page.len() as u64;
+    }
+    Ok(None)
 }
 
 fn unwritten(error: x811_eventlog::AppendError) -> OpenFault {

@@ -161,6 +161,9 @@ impl Connection {
 
     /// Returns the error for a denied access: a cluster of one node denies it for a wrong password, too.
     async fn denied(&self, stream: &str) -> KurrentError {
+        if !self.address.has_user() {
+            return KurrentError::NoUser;
+        }
         let cause = probe::cause(&self.address, "access denied").await;
         match cause.passes_by_itself() {
             true => KurrentError::Denied {
@@ -278,7 +281,12 @@ impl Connection {
                     return Err(Unread::Failed(self.denied(stream).await));
                 }
                 Err(error) if may_pass(&error) => error.to_string(),
-                Err(error) => return Err(Unread::Failed(refused(stream, &error))),
+                Err(error) => {
+                    // Whatever answered before any node did may be no node.
+                    let other = self.misconfigured(&error.to_string()).await;
+                    let error = other.unwrap_or_else(|| refused(stream, &error));
+                    return Err(Unread::Failed(error));
+                }
             };
             self.forget();
             if let Some(error) = self.misconfigured(&said).await {
@@ -363,7 +371,7 @@ fn refused(stream: &str, error: &Error) -> KurrentError {
     KurrentError::Refused(error.to_string())
 }
 
-/// Whether another attempt, by a new client, may succeed: nothing that somebody must mend first.
+/// Returns true if another attempt, by a new client, may succeed without anybody's help.
 fn may_pass(error: &Error) -> bool {
     match error {
         Error::ServerError(_)

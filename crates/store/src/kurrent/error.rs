@@ -25,17 +25,23 @@ pub enum KurrentError {
     )]
     TooOld,
     /// It answered, and did nothing.
-    #[error("EventStoreDB refused ({0})")]
+    #[error("EventStoreDB refused ({0}): read the logs of its nodes")]
     Refused(String),
     /// The user has not the rights that the ledger needs.
     #[error(
         "EventStoreDB denies access to the stream {stream}: give the user of the log's URL `$r`, `$w` \
-         and `$mr` in the stream's `$acl` (docs/scale.md), then start again"
+         and `$mr` in the stream's `$acl` (docs/scale.md)"
     )]
     Denied {
         /// Name of the stream, or of its metadata.
         stream: String,
     },
+    /// The cluster asks for a user.
+    #[error(
+        "EventStoreDB denies access, and the log's URL names no user: write \
+         kurrentdb://USER:PASSWORD@HOST:2113"
+    )]
+    NoUser,
     /// Records were there once.
     #[error(
         "the stream {stream} is not there, but the database beside it has {records} of its records: \
@@ -75,8 +81,9 @@ pub enum KurrentError {
     /// The two are of different logs.
     #[error(
         "record {position} of the stream is not the one that the database beside it has: they belong \
-         to different logs, or one of them was changed. Name the right ones; or have both held against the \
-         last signed checkpoint: {MEND}"
+         to different logs, or one of them was changed. Name the right ones; or make a whole log from the \
+         one that the last signed checkpoint fits: `x811 log copy FROM TO` reads the stream, with \
+         --from-database the database"
     )]
     Differs {
         /// The first such record.
@@ -84,9 +91,10 @@ pub enum KurrentError {
     },
     /// The stream hides records.
     #[error(
-        "the stream {stream} has {setting} in its metadata, so the server hides records, and removes \
-         them with the next scavenge. Until a scavenge runs nothing is lost: remove the setting, and \
-         every record is back. Let only administrators write the metadata (docs/scale.md)"
+        "the stream {stream} has {setting} in its metadata, as a soft delete leaves `$tb`, so the server \
+         hides records, and removes them with the next scavenge. Until a scavenge runs nothing is lost: \
+         remove the setting, and every record is back. Let only administrators write the metadata \
+         (docs/scale.md)"
     )]
     Hides {
         /// Name of the stream.
@@ -131,6 +139,18 @@ pub enum KurrentError {
     /// Nothing is written while the stream is in a state that somebody has to mend.
     #[error("{0}")]
     Suspended(String),
+}
+
+impl KurrentError {
+    /// Returns true if the cluster's administrator can bring every record back.
+    pub(crate) const fn is_mended_outside(&self) -> bool {
+        matches!(
+            self,
+            KurrentError::Hides { .. }
+                | KurrentError::SoftDeleted { .. }
+                | KurrentError::Denied { .. }
+        )
+    }
 }
 
 /// The command that makes a whole log from the database beside a stream.

@@ -50,6 +50,7 @@ impl Address {
     /// Reads the URL of a log, and checks the files that it names. The leader is asked, whatever
     /// node the URL prefers.
     pub(super) fn of(url: &str) -> Result<Address, KurrentError> {
+        let url = discovered(url);
         let joint = if url.contains('?') { '&' } else { '?' };
         // Of two settings the last one counts. The first attempt only finds out whom to ask.
         let ours = "nodePreference=leader&maxDiscoverAttempts=3&discoveryInterval=20";
@@ -57,6 +58,11 @@ impl Address {
         let settings = parsed.map_err(|_| KurrentError::Url)?;
         check_files(&settings).map_err(KurrentError::Misconfigured)?;
         Ok(Address(settings))
+    }
+
+    /// Returns true if the URL names a user.
+    pub(super) fn has_user(&self) -> bool {
+        self.0.default_authenticated_user().is_some()
     }
 
     /// Returns the settings for the vendor's client.
@@ -73,6 +79,17 @@ impl Address {
             Some(String::from_utf8_lossy(&bytes).into_owned())
         };
         Some((text("login")?, text("password")?))
+    }
+}
+
+/// Returns the URL without `+discover` if it names several nodes: with it the vendor's client asks the
+/// first one alone.
+fn discovered(url: &str) -> String {
+    match url.split_once("+discover://") {
+        Some((scheme, rest)) if rest.split('?').next().is_some_and(|it| it.contains(',')) => {
+            format!("{scheme}://{rest}")
+        }
+        _ => url.to_owned(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Stream and database as one store.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, watch};
@@ -79,7 +80,8 @@ impl KurrentStore {
         let stream = beside::checked_stream(log, &beside, patience).await?;
         if stream.may_write_metadata().await {
             tracing::warn!(
-                "the ledger's own user may write the metadata of the stream, and so may whoever takes its                  password: let only administrators write it (`$mw` in the stream's `$acl`, docs/scale.md)"
+                "the ledger's own user may write the metadata of the stream, and so may whoever takes \
+                 its password: let only administrators write it (`$mw` in the stream's `$acl`, docs/scale.md)"
             );
         }
         let head = beside::catch_up(&stream, &beside).await?;
@@ -108,6 +110,31 @@ impl KurrentStore {
         let beside = PostgresStore::open_read_only(url).await?;
         let stream = beside::stream(log, &beside, Patience::default()).await?;
         Ok(KurrentStore::reading(stream, beside))
+    }
+
+    /// Becomes the writer of the database, and reads a stream that ends otherwise than the database does.
+    /// Nothing is made good.
+    pub(crate) async fn open_unmatched(
+        log: &LogUrl,
+        url: &StoreUrl,
+    ) -> Result<KurrentStore, OpenFault> {
+        let (purpose, wait) = (Purpose::Ledger, Wait::default());
+        let beside = PostgresStore::open_beside(purpose, url, None, wait).await?;
+        let stream = beside::checked_stream(log, &beside, Patience::default()).await?;
+        Ok(KurrentStore::reading(stream, beside))
+    }
+
+    /// Returns a sentence for the first record that the database has otherwise than the stream.
+    pub(crate) async fn problems(&self) -> Vec<String> {
+        let Inner { stream, beside, .. } = &*self.inner;
+        match beside::difference(stream, beside).await {
+            Ok(None) => Vec::new(),
+            Ok(Some(position)) => vec![format!(
+                "record {position} of the database beside the stream is not the one of the stream: one of \
+                 the two was changed"
+            )],
+            Err(error) => vec![error.to_string()],
+        }
     }
 
     fn reading(stream: Stream, beside: PostgresStore) -> KurrentStore {
@@ -170,9 +197,12 @@ impl Inner {
     }
 
     /// Has the stream looked at where `result` is an error.
-    fn noticed<T, E>(&self, result: Result<T, E>) -> Result<T, E> {
-        if let (Err(_), Some(lookout)) = (&result, &self.lookout) {
-            lookout.look();
+    fn noticed<T, E: Error + 'static>(&self, result: Result<T, E>) -> Result<T, E> {
+        if let (Err(error), Some(lookout)) = (&result, &self.lookout) {
+            let source = error
+                .source()
+                .and_then(|it| it.downcast_ref::<KurrentError>());
+            lookout.look(matches!(source, Some(KurrentError::Denied { .. })));
         }
         result
     }

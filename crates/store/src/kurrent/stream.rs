@@ -165,10 +165,17 @@ impl Stream {
         if let Some(error) = self.hiding().await? {
             return Err(error);
         }
-        let first = match self.read(From::Revision(0), 1).await?.as_deref() {
-            None if at_least > 0 => return Err(self.gone(at_least).await),
-            Some([first, ..]) if first.revision > 0 => first.revision,
-            None | Some(_) => return Ok(()),
+        let mut attempts = self.connection.attempts();
+        let first = loop {
+            match self.read(From::Revision(0), 1).await?.as_deref() {
+                None if at_least > 0 => return Err(self.gone(at_least).await),
+                None => return Ok(()),
+                Some([first, ..]) if first.revision == 0 => return Ok(()),
+                Some([first, ..]) => break first.revision,
+                // A stream that exists has events: the answer was ended on its way.
+                Some([]) if attempts.another().await => {}
+                Some([]) => return Err(ended_early()),
+            }
         };
         // The setting may have come between the two reads.
         Err(match self.hiding().await? {
@@ -185,22 +192,42 @@ impl Stream {
         let page = match self.connection.read(&self.metadata(), From::End, 1).await {
             Ok(page) => page,
             Err(Unread::NotFound) => return Ok(None),
+            Err(Unread::Failed(KurrentError::Tombstoned { .. })) => {
+                let stream = self.name.clone();
+                return Err(KurrentError::Tombstoned { stream });
+            }
             Err(Unread::Failed(error)) => return Err(error),
         };
         let last = page.first();
         Ok(last.and_then(|last| metadata::hides(&self.name, &last.bytes)))
     }
 
-    /// Returns true if the ledger's own user may write the metadata. An append is tried that expects a
-    /// revision no stream has: rights are checked before it, and nothing is written.
+    /// Returns true if the ledger's own user may write the metadata.
     pub(super) async fn may_write_metadata(&self) -> bool {
+        matches!(self.tried(&self.metadata()).await, Attempt::WrongRevision)
+    }
+
+    /// Returns the error for a stream that the ledger's own user may not write.
+    pub(super) async fn denied(&self) -> Option<KurrentError> {
+        match self.tried(&self.name).await {
+            Attempt::NotStored(error @ KurrentError::Denied { .. }) => Some(error),
+            Attempt::NotStored(_)
+            | Attempt::Stored(_)
+            | Attempt::WrongRevision
+            | Attempt::NotSent(_)
+            | Attempt::Unknown(_) => None,
+        }
+    }
+
+    /// Tries an append that expects a revision no stream has: rights are checked before it, and nothing is
+    /// written.
+    async fn tried(&self, stream: &str) -> Attempt {
         let event = (
             uuid::Builder::from_custom_bytes([1; 16]).into_uuid(),
             b"{}".to_vec(),
         );
-        let (name, once) = (self.metadata(), std::iter::once(event));
-        let append = self.connection.append(&name, UNREACHED, once);
-        matches!(append.await, Attempt::WrongRevision)
+        let once = std::iter::once(event);
+        self.connection.append(stream, UNREACHED, once).await
     }
 
     fn metadata(&self) -> String {

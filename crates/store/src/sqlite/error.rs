@@ -308,6 +308,26 @@ impl OpenError {
         None
     }
 
+    /// Returns true if a stream and the database beside it have different records.
+    #[must_use]
+    pub const fn is_difference(&self) -> bool {
+        #[cfg(feature = "eventstore")]
+        if let OpenError::Kurrent(crate::kurrent::KurrentError::Differs { .. }) = self {
+            return true;
+        }
+        false
+    }
+
+    /// Returns true if the state of a stream keeps its ledger from writing until somebody mends it.
+    #[must_use]
+    pub const fn is_suspension(&self) -> bool {
+        #[cfg(feature = "eventstore")]
+        if let OpenError::Kurrent(error) = self {
+            return error.is_mended_outside();
+        }
+        false
+    }
+
     /// Whether the file holds something else than this program wrote to it, and not that it could
     /// not be had.
     #[must_use]

@@ -131,17 +131,19 @@ async fn after_a_tombstone_the_log_goes_on_and_a_lost_checkpoint_stays_lost() {
     server.stop();
 }
 
+/// Changes the last leaf of the database.
+const LAST: &str = r#"
+    SET search_path = ledger0;
+    ALTER TABLE records DISABLE TRIGGER ALL;
+    UPDATE records SET leaf = convert_to(regexp_replace(convert_from(leaf, 'UTF8'),
+        '"recorded_at_ms":[0-9]+', '"recorded_at_ms":'
+            || ((convert_from(leaf, 'UTF8')::jsonb ->> 'recorded_at_ms')::bigint + 1)), 'UTF8')
+    WHERE position = (SELECT max(position) FROM records)"#;
+
 /// Who gains: an administrator of the database who would have other records go on as the log, and damages
 /// the stream so that somebody types the command.
 #[tokio::test]
 async fn changed_leaves_and_a_checkpoint_of_their_own_are_refused() {
-    const LAST: &str = r#"
-        SET search_path = ledger0;
-        ALTER TABLE records DISABLE TRIGGER ALL;
-        UPDATE records SET leaf = convert_to(regexp_replace(convert_from(leaf, 'UTF8'),
-            '"recorded_at_ms":[0-9]+', '"recorded_at_ms":'
-                || ((convert_from(leaf, 'UTF8')::jsonb ->> 'recorded_at_ms')::bigint + 1)), 'UTF8')
-        WHERE position = (SELECT max(position) FROM records)"#;
     let mut stores = Stores::start().await;
     let place = Place::new();
     filled(&place, &stores);
@@ -180,6 +182,31 @@ async fn changed_leaves_and_a_checkpoint_of_their_own_are_refused() {
         differs.stdout.contains("have different records"),
         "{differs:?}"
     );
+}
+
+/// A changed leaf of the database, beside a stream that is whole: the start is refused, doctor names it, and an
+/// ordinary copy reads the stream, which the signed checkpoint fits.
+#[tokio::test]
+async fn a_stream_that_is_whole_is_copied_though_the_database_was_changed() {
+    let stores = Stores::start().await;
+    let place = Place::new();
+    filled(&place, &stores);
+    let before = exported(&place, "ledger");
+    stores.node.run_sql(LAST).await;
+    let start = serve(&place, "ledger", &stores.words()).unwrap_err();
+    assert!(
+        start
+            .stderr
+            .contains("`x811 log copy FROM TO` reads the stream"),
+        "{start:?}"
+    );
+    let doctor = place.over(&["doctor"], &["ledger"]).json();
+    let said = doctor["findings"].to_string();
+    assert!(said.contains("is not the one of the stream"), "{doctor}");
+    moved(&place, "ledger", "whole", &[]);
+    assert_eq!(exported(&place, "whole"), before);
+    is_clean(&place, "whole");
+    is_closed(&place, "ledger", &stores.words());
 }
 
 /// A log that is in no stream has no database beside one.

@@ -1,5 +1,5 @@
 //! A ledger whose log is a stream of EventStoreDB, by the real binary. The cluster is a double of the
-//! protocol that runs as a program of its own: this was never run against a real server.
+//! protocol that runs as a program of its own; docs/scale.md says what was run on a real one.
 
 #![expect(
     clippy::unwrap_used,

@@ -40,5 +40,5 @@ pub(super) async fn verify(note: &str, log: &Backend, size: u64) -> Result<(), F
 
 fn refused(fault: &SignedFault) -> Failure {
     Failure::local("checkpoint", format!("the last checkpoint: {fault}"))
-        .hint("nothing was moved: the old place is as it was")
+        .hint("the log was not moved")
 }

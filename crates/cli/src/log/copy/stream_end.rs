@@ -222,7 +222,7 @@ impl Comparison<'_> {
             self.signed
         );
         Err(Failure::local("differs", message).hint(
-            "nothing was moved. Keep both; ask those who sent the last messages for their receipts, which \
+            "the log was not moved. Keep both; ask those who sent the last messages for their receipts, which \
              name the record that was acknowledged, and restore the one of the two that has it",
         ))
     }

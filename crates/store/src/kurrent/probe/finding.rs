@@ -119,8 +119,8 @@ impl Cause {
                 return format!("presented an unusable certificate ({error})");
             }
             Cause::Tls(error) => return format!("did not agree on TLS ({error})"),
-            Cause::NoTls => "answered without TLS, and was asked with it",
-            Cause::OnlyTls => "answered with TLS only, and was asked without",
+            Cause::NoTls => "answered without TLS, which the log's URL asks for",
+            Cause::OnlyTls => "answered with TLS only, which the log's URL turns off",
             Cause::Unauthorized => match address.user() {
                 Some(_) => "did not accept the user and the password of the log's URL",
                 None => "asked for a user and a password",

@@ -58,6 +58,74 @@ impl Place {
     }
 }
 
+/// Who gains: whoever takes a right from the ledger's user, and has its operator look for a full disk.
+#[tokio::test]
+async fn a_right_that_is_missing_suspends_the_ledger_until_it_is_given_back() {
+    let mut place = Place::new().await;
+    place.cluster.state().users.add("ledger", "secret");
+    place.log = place
+        .cluster
+        .address_as("ledger", "secret")
+        .parse()
+        .unwrap();
+    let (store, head, name) = place.writing().await;
+    let acl = |write: &str| {
+        format!(
+            r#"{{"$acl":{{"$r":["ledger"],"$w":["{write}"],"$mr":["ledger"],"$mw":"$admins"}}}}"#
+        )
+    };
+    place.cluster.state().set_metadata(&name, &acl("$admins"));
+    store.commit(sample::commit(head, 1)).await.unwrap_err();
+    let sentence = suspended(until(&store, true).await);
+    assert!(
+        sentence.contains("`$w`") && sentence.contains(&name),
+        "{sentence}"
+    );
+    // A look that reads all is not enough.
+    let sentence = suspended(store.fault());
+    assert!(sentence.contains("denies"), "{sentence}");
+    place.cluster.state().set_metadata(&name, &acl("ledger"));
+    until(&store, false).await;
+    store.commit(sample::commit(head, 1)).await.unwrap();
+    store.close().await;
+}
+
+/// An answer that is ended on its way says nothing of the first record.
+#[tokio::test]
+async fn an_empty_answer_ends_no_suspension() {
+    let place = Place::new().await;
+    let (store, _, name) = place.writing().await;
+    place
+        .cluster
+        .state()
+        .set_metadata(&name, r#"{"$maxCount":1}"#);
+    place.cluster.state().scavenge();
+    place.cluster.state().clear_metadata(&name);
+    suspended(until(&store, true).await);
+    store.close().await;
+    place.cluster.state().faults.ended_reads = 2;
+    let error = place.open().await.unwrap_err();
+    assert!(error.to_string().contains("begins with record"), "{error}");
+}
+
+/// Who gains: an administrator of the database who would have other records go on as the log.
+#[tokio::test]
+async fn a_leaf_of_the_database_that_is_not_the_streams_is_named() {
+    let place = Place::new().await;
+    let (store, _, name) = place.writing().await;
+    store.close().await;
+    let reading = KurrentStore::open_read_only(&place.log, &place.url)
+        .await
+        .unwrap();
+    assert_eq!(reading.problems().await, Vec::<String>::new());
+    let payloads = place.cluster.state().payloads(&name);
+    let other = String::from_utf8(payloads[2].clone()).unwrap();
+    let other = other.replace("\"type\":\"t\"", "\"type\":\"u\"");
+    place.cluster.state().replace(&name, 2, other.into_bytes());
+    let problems = reading.problems().await;
+    assert!(problems[0].contains("record 2"), "{problems:?}");
+}
+
 /// Waits until the writer knows of a fault, or of none.
 async fn until(store: &KurrentStore, is_faulty: bool) -> Option<StoreFault> {
     let known = async {

@@ -175,12 +175,12 @@ async fn tls_that_only_one_side_uses_is_named() {
     let sentence = lasting(&plain(nodes(&secure.address()))).await;
     assert_says(
         &sentence,
-        "answered with TLS only, and was asked without. Remove tls=false",
+        "answered with TLS only, which the log's URL turns off. Remove tls=false",
     );
     let sentence = lasting(&format!("kurrentdb://{}", nodes(&open.address()))).await;
     assert_says(
         &sentence,
-        "answered without TLS, and was asked with it. Add tls=false",
+        "answered without TLS, which the log's URL asks for. Add tls=false",
     );
 }
 

@@ -84,6 +84,13 @@ impl State {
         stream.events.retain(|event| event.revision != revision);
     }
 
+    /// Changes an event of a stream in its place.
+    pub(super) fn replace(&mut self, name: &str, revision: u64, data: Vec<u8>) {
+        let events = &mut self.stream(name).events;
+        let event = events.iter_mut().find(|event| event.revision == revision);
+        event.unwrap().data = data;
+    }
+
     /// Puts an event at the end of a stream, past all rules.
     pub(super) fn put(&mut self, name: &str, data: Vec<u8>) {
         self.stream(name).push([0; 16], data);
