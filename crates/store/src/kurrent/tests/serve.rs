@@ -18,7 +18,6 @@ use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 use tonic::body::Body;
 use tonic::codec::ProstCodec;
 use tonic::metadata::MetadataMap;
@@ -217,10 +216,11 @@ impl ServerStreamingService<ReadReq> for Node {
     }
 }
 
-/// Waits for `delay`. Without one it returns at once, where a sleep would wait for the timer's tick.
+/// Waits for `delay` on a thread of its own: a timer of the runtime would add up to two milliseconds.
 pub(super) async fn pause(delay: Duration) {
     if !delay.is_zero() {
-        sleep(delay).await;
+        let waited = tokio::task::spawn_blocking(move || std::thread::sleep(delay));
+        waited.await.unwrap();
     }
 }
 
