@@ -22,7 +22,7 @@ const RETRY_AFTER_MS: u64 = 1_000;
 
 /// Refusal of what would have to be recorded while the store must not be written to. `/ready` names the
 /// reason.
-pub(crate) const SUSPENDED: &str = "the store of this ledger is suspended until its operator mends it, \
+pub(crate) const SUSPENDED: &str = "the store of this ledger is suspended until its operator repairs it, \
     and nothing was recorded: send the same message again later";
 
 /// An answer that is no success.

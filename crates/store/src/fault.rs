@@ -4,7 +4,7 @@
 /// the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreFault {
-    /// Nothing may be acknowledged until somebody mends it.
+    /// Nothing may be acknowledged until somebody repairs it.
     Suspended(String),
     /// Nothing can ever be stored again: the process has to end.
     Lost(String),

@@ -260,7 +260,7 @@ fn slow_clock(watching: &NetworkHealth, networks: &[Network], now: TimestampMs) 
 }
 
 /// The damage that the check of the log has found. Records that a suspended store hides are not damaged:
-/// then the store is mended first, as `why` says.
+/// then the store is repaired first, as `why` says.
 fn damage(check: &LogCheck, fault: Option<&StoreFault>) -> Option<String> {
     let Finding { part, sentence } = check.found.as_ref()?;
     fault.is_none().then(|| {

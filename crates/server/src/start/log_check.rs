@@ -3,7 +3,7 @@
 //! looked. What is found is told, and harms nobody who is served.
 //!
 //! A store that is suspended may hide records, which are not damaged. The log is read again once somebody
-//! has mended such a store.
+//! has repaired such a store.
 
 use crate::app::stopped;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ async fn check(store: &Backend, told: &watch::Sender<LogCheck>) {
             sleep(LOOK_EVERY).await;
         }
         tracing::warn!(
-            "the store is suspended and may hide records: the log is checked again once it is mended"
+            "the store is suspended and may hide records: the log is checked again once it is repaired"
         );
         told.send_modify(|check| {
             *check = LogCheck {

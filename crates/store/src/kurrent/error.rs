@@ -136,14 +136,14 @@ pub enum KurrentError {
     /// A record that the stream has and the database has not says nothing this program knows.
     #[error("what lies beside the stream cannot be made from it: {0}")]
     Index(#[from] IndexError),
-    /// Nothing is written while the stream is in a state that somebody has to mend.
+    /// Nothing is written while the stream is in a state that somebody has to repair.
     #[error("{0}")]
     Suspended(String),
 }
 
 impl KurrentError {
     /// Returns true if the cluster's administrator can bring every record back.
-    pub(crate) const fn is_mended_outside(&self) -> bool {
+    pub(crate) const fn is_repairable(&self) -> bool {
         matches!(
             self,
             KurrentError::Hides { .. }

@@ -318,12 +318,12 @@ impl OpenError {
         false
     }
 
-    /// Returns true if the state of a stream keeps its ledger from writing until somebody mends it.
+    /// Returns true if the state of a stream keeps its ledger from writing until somebody repairs it.
     #[must_use]
     pub const fn is_suspension(&self) -> bool {
         #[cfg(feature = "eventstore")]
         if let OpenError::Kurrent(error) = self {
-            return error.is_mended_outside();
+            return error.is_repairable();
         }
         false
     }

@@ -6,7 +6,7 @@
     reason = "a test that cannot go on has failed, and says where"
 )]
 
-mod mended;
+mod repaired;
 mod suspended;
 
 use super::operations::place::{Place, SERVE};

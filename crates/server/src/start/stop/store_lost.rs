@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_that_somebody_can_mend_is_no_reason_to_end() {
+    fn a_store_that_somebody_can_repair_is_no_reason_to_end() {
         let sentence = || "the stream was deleted".to_owned();
         assert_eq!(lost(None), None);
         assert_eq!(lost(Some(StoreFault::Suspended(sentence()))), None);
