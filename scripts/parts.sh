@@ -93,7 +93,7 @@ part_postgres() {
 }
 
 # Where X811_TEST_KURRENTDB_URL names no cluster, one of these says what was skipped.
-part eventstore "the tests of the EventStoreDB adapter, and those of the real binary on its emulator"
+part eventstore "the tests of the EventStoreDB adapter, and those of the real binary on its double"
 part_eventstore() {
   cargo nextest run --workspace --all-features --profile gate --run-ignored all --success-output final \
     -E 'test(kurrent) or test(/^eventstore::/)'

@@ -58,7 +58,7 @@ pub(super) async fn stream(
     Ok(Stream::new(address, patience, name))
 }
 
-/// The same, if it shows every record from the first one on.
+/// Returns the stream that the database names if it shows every record from the first one on.
 pub(super) async fn checked_stream(
     log: &LogUrl,
     beside: &PostgresStore,

@@ -29,11 +29,11 @@ use super::probe::{self, Address};
 /// Time limits for calls to the cluster.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
-    /// Until the next part of an answer.
+    /// Longest wait for the next part of an answer.
     pub(super) call: Duration,
-    /// Until the end of all attempts at one thing.
+    /// Longest time for all attempts at one call.
     pub(super) all: Duration,
-    /// Between two looks at the stream's settings.
+    /// Time between two looks at the stream's settings.
     pub(super) look: Duration,
 }
 
@@ -91,7 +91,7 @@ pub(super) enum Attempt {
 pub(super) enum Unread {
     /// The stream does not exist, or all of it is hidden.
     NotFound,
-    /// Any other reason.
+    /// The cluster refused, or could not be used.
     Failed(KurrentError),
 }
 

@@ -102,7 +102,7 @@ impl KurrentStore {
         Ok(KurrentStore::reading(stream, beside))
     }
 
-    /// The same, whatever records the stream shows.
+    /// Reads a log whose stream may hide records or have lost them, and changes nothing.
     pub(crate) async fn open_as_it_is(
         log: &LogUrl,
         url: &StoreUrl,
@@ -112,8 +112,8 @@ impl KurrentStore {
         Ok(KurrentStore::reading(stream, beside))
     }
 
-    /// Becomes the writer of the database, and reads a stream that ends otherwise than the database does.
-    /// Nothing is made good.
+    /// Becomes the writer of the database, and reads a stream that ends with another record than the
+    /// database. Does not store in the database what only the stream has.
     pub(crate) async fn open_unmatched(
         log: &LogUrl,
         url: &StoreUrl,

@@ -29,16 +29,16 @@ pub(super) enum StreamEnd {
     TakenOver {
         /// Position of the first one.
         from: u64,
-        /// Number of them.
+        /// Number of these records.
         records: u64,
     },
     /// The stream has records that the database lacks, and they were left out.
     LeftOut {
         /// Position of the first one.
         from: u64,
-        /// Number of them.
+        /// Number of these records.
         records: u64,
-        /// The reason.
+        /// The reason for which they were left out.
         why: String,
     },
     /// The stream has another record there, and the last signed checkpoint covers the database's.
@@ -48,7 +48,7 @@ pub(super) enum StreamEnd {
     },
     /// The end of the stream cannot be read.
     Unread {
-        /// The reason.
+        /// The error of the cluster, or the state of the stream.
         why: String,
     },
 }

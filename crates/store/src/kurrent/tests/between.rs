@@ -46,15 +46,16 @@ fn all() -> Commit {
     commit_of(None, records, &bodies).unwrap()
 }
 
-struct Place {
+/// A cluster and a database for one log.
+pub(super) struct Place {
     _server: Node,
-    cluster: Cluster,
-    log: LogUrl,
-    url: StoreUrl,
+    pub(super) cluster: Cluster,
+    pub(super) log: LogUrl,
+    pub(super) url: StoreUrl,
 }
 
 impl Place {
-    async fn new() -> Place {
+    pub(super) async fn new() -> Place {
         let (server, cluster) = (Node::start(&[]).await, Cluster::start(1).await);
         let (url, log) = (url(&server).await, cluster.url());
         Place {

@@ -5,18 +5,16 @@ use std::time::Duration;
 use x811_eventlog::{AppendError, EventLog as _, Head};
 use x811_ledger::port::LedgerStore as _;
 
-use super::double::Cluster;
+use super::between::Place;
+use crate::Wait;
 use crate::fault::StoreFault;
 use crate::kurrent::beside::OpenFault;
 use crate::kurrent::client::Patience;
 use crate::kurrent::error::KurrentError;
 use crate::kurrent::store::KurrentStore;
 use crate::postgres::PostgresStore;
-use crate::postgres::tests::cluster::Node;
-use crate::postgres::tests::url;
 use crate::purpose::Purpose;
 use crate::sqlite::tests::sample;
-use crate::{LogUrl, StoreUrl, Wait};
 
 const OFTEN: Patience = Patience {
     call: Duration::from_secs(4),
@@ -24,34 +22,24 @@ const OFTEN: Patience = Patience {
     look: Duration::from_millis(20),
 };
 
-/// A cluster and a database, of which a ledger writes.
-struct Place {
-    _server: Node,
-    cluster: Cluster,
-    log: LogUrl,
-    url: StoreUrl,
-}
-
 impl Place {
-    async fn new() -> Place {
-        let (server, cluster) = (Node::start(&[]).await, Cluster::start(1).await);
-        let (url, log) = (url(&server).await, cluster.url());
-        Place {
-            _server: server,
-            cluster,
-            log,
-            url,
-        }
-    }
-
-    async fn open(&self) -> Result<KurrentStore, OpenFault> {
+    /// Opens the log as a writer that looks at its stream all the time.
+    async fn open_looking(&self) -> Result<KurrentStore, OpenFault> {
         let beside = PostgresStore::open_beside(Purpose::Ledger, &self.url, None, Wait::default());
         KurrentStore::over(&self.log, beside.await?, OFTEN).await
     }
 
+    /// Removes all but the last record of a stream for good.
+    fn scavenge(&self, name: &str) {
+        let mut state = self.cluster.state();
+        state.set_metadata(name, r#"{"$maxCount":1}"#);
+        state.scavenge();
+        state.clear_metadata(name);
+    }
+
     /// A writer of three records, and the name of the stream.
     async fn writing(&self) -> (KurrentStore, Head, String) {
-        let store = self.open().await.unwrap();
+        let store = self.open_looking().await.unwrap();
         let head = store.commit(sample::commit(Head::EMPTY, 3)).await.unwrap();
         let name = store.beside().stream_name().await.unwrap();
         (store, head, name)
@@ -95,16 +83,11 @@ async fn a_right_that_is_missing_suspends_the_ledger_until_it_is_given_back() {
 async fn an_empty_answer_ends_no_suspension() {
     let place = Place::new().await;
     let (store, _, name) = place.writing().await;
-    place
-        .cluster
-        .state()
-        .set_metadata(&name, r#"{"$maxCount":1}"#);
-    place.cluster.state().scavenge();
-    place.cluster.state().clear_metadata(&name);
+    place.scavenge(&name);
     suspended(until(&store, true).await);
     store.close().await;
     place.cluster.state().faults.ended_reads = 2;
-    let error = place.open().await.unwrap_err();
+    let error = place.open_looking().await.unwrap_err();
     assert!(error.to_string().contains("begins with record"), "{error}");
 }
 
@@ -189,10 +172,10 @@ async fn records_written_after_a_soft_delete_are_back_with_the_others() {
     let sentence = suspended(until(&store, true).await);
     assert!(sentence.contains("$tb"), "{sentence}");
     store.close().await;
-    let error = place.open().await.unwrap_err();
+    let error = place.open_looking().await.unwrap_err();
     assert!(error.to_string().contains("$tb"), "{error}");
     place.cluster.state().clear_metadata(&name);
-    let store = place.open().await.unwrap();
+    let store = place.open_looking().await.unwrap();
     assert_eq!(store.log().head().await.unwrap(), head);
     store.close().await;
 }
@@ -208,7 +191,7 @@ async fn a_tombstone_ends_the_ledger_with_its_name() {
     };
     assert!(sentence.contains("for ever"), "{sentence}");
     store.close().await;
-    let error = place.open().await.unwrap_err();
+    let error = place.open_looking().await.unwrap_err();
     assert!(
         matches!(error, OpenFault::Kurrent(KurrentError::Tombstoned { .. })),
         "{error:?}"
@@ -220,17 +203,12 @@ async fn a_tombstone_ends_the_ledger_with_its_name() {
 async fn a_stream_that_lost_its_first_records_suspends_its_writer_and_is_refused_at_a_start() {
     let place = Place::new().await;
     let (store, head, name) = place.writing().await;
-    place
-        .cluster
-        .state()
-        .set_metadata(&name, r#"{"$maxCount":1}"#);
-    place.cluster.state().scavenge();
-    place.cluster.state().clear_metadata(&name);
+    place.scavenge(&name);
     store.commit(sample::commit(head, 1)).await.ok();
     let sentence = suspended(until(&store, true).await);
     assert!(sentence.contains("begins with record 2"), "{sentence}");
     store.close().await;
-    let error = place.open().await.unwrap_err();
+    let error = place.open_looking().await.unwrap_err();
     let OpenFault::Kurrent(KurrentError::BeginsLate { first: 2, .. }) = &error else {
         panic!("{error:?}");
     };
