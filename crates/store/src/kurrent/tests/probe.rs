@@ -18,10 +18,12 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use super::double::Cluster;
 use super::tls::Authority;
+use crate::kurrent::client::Patience;
 use crate::kurrent::error::KurrentError;
 use crate::kurrent::probe::finding::{Cause, Finding};
 use crate::kurrent::probe::sorting::{of_answer, of_error};
 use crate::kurrent::probe::{Address, cause};
+use crate::kurrent::stream::Stream;
 
 /// The error of the vendor's client.
 const SAID: &str = "Max discovery attempt count reached";
@@ -416,4 +418,25 @@ fn errors_of_connections_are_sorted() {
     ));
     assert!(matches!(of_error(&alert), Cause::Tls(_)), "{alert}");
     assert_eq!(of_error(&std::fmt::Error), Cause::NotHttp);
+}
+
+/// With `+discover` the vendor's client asks the first node alone.
+#[tokio::test]
+async fn a_list_with_discover_is_asked_beyond_a_dead_first_node() {
+    let mut cluster = Cluster::start(3).await;
+    cluster.kill_leader().await;
+    let url = cluster.address().replacen("://", "+discover://", 1);
+    let address = Address::of(&url).unwrap();
+    let stream = Stream::new(address, Patience::default(), "ledgerlog-test".to_owned());
+    stream.check(0).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_address_without_a_user_is_told_to_name_one() {
+    let cluster = Cluster::start(1).await;
+    cluster.state().users.add("ledger", "secret");
+    let address = Address::of(&cluster.address()).unwrap();
+    let stream = Stream::new(address, Patience::default(), "ledgerlog-test".to_owned());
+    let error = stream.check(0).await.unwrap_err().to_string();
+    assert!(error.contains("names no user"), "{error}");
 }
