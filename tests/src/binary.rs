@@ -10,18 +10,22 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// The binary beside the tests that run.
+/// The binary `x811` beside the tests that run.
 ///
 /// # Panics
 /// When it has not been built: a test of another package does not build it.
 #[must_use]
 pub fn x811() -> PathBuf {
+    beside_tests("x811")
+}
+
+fn beside_tests(program: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own path");
     let profile = test
         .ancestors()
         .nth(2)
         .expect("tests run from <profile>/deps");
-    let binary = profile.join("x811");
+    let binary = profile.join(program);
     assert!(
         binary.exists(),
         "{} is missing: run scripts/test.sh, or `cargo build --workspace --bins` first",
@@ -46,7 +50,20 @@ pub fn without_our_variables(command: &mut Command) {
 /// When it cannot be started.
 #[must_use]
 pub fn run(arguments: &[&str]) -> Finished {
-    let mut command = Command::new(x811());
+    run_program(&x811(), arguments)
+}
+
+/// Runs `x811-bench` to its end.
+///
+/// # Panics
+/// When it has not been built or cannot be started.
+#[must_use]
+pub fn run_bench(arguments: &[&str]) -> Finished {
+    run_program(&beside_tests("x811-bench"), arguments)
+}
+
+fn run_program(program: &Path, arguments: &[&str]) -> Finished {
+    let mut command = Command::new(program);
     without_our_variables(&mut command);
     let output = command.args(arguments).output();
     Finished::from(output.expect("the binary starts"))

@@ -19,7 +19,7 @@ use crate::{
     send, status, trace,
 };
 #[cfg(feature = "serve")]
-use crate::{anvil, bench, demo, ledger, serve};
+use crate::{ledger, serve};
 
 /// The ledger that AI agents settle on.
 #[derive(Debug, Parser)]
@@ -139,19 +139,15 @@ enum Verb {
     Ledger(ledger::Verb),
     /// Watch four interactions on a ledger and an Anvil of their own
     #[cfg(feature = "serve")]
-    Demo(demo::Args),
+    Demo(x811_devchain::demo::Args),
     /// Run a chain like Base on this computer, and break it
     #[cfg(feature = "serve")]
     #[command(subcommand)]
-    Anvil(anvil::Verb),
+    Anvil(x811_devchain::anvil::Verb),
     /// Print what makes your shell complete `x811` commands
     Completions(completions::Args),
     /// Write the manual pages
     Man(man::Args),
-    /// Measure this ledger on this machine against raw signature checking
-    #[cfg(feature = "serve")]
-    #[command(subcommand)]
-    Bench(bench::Verb),
 }
 
 impl Cli {
@@ -196,13 +192,11 @@ impl Cli {
             #[cfg(feature = "serve")]
             Verb::Ledger(verb) => verb.run(out).await,
             #[cfg(feature = "serve")]
-            Verb::Demo(args) => Box::pin(demo::run(args, &context, out)).await,
+            Verb::Demo(args) => Box::pin(x811_devchain::demo::run(args, out)).await,
             #[cfg(feature = "serve")]
-            Verb::Anvil(verb) => verb.run(&context, out).await,
+            Verb::Anvil(verb) => verb.run(|| context.client(), out).await,
             Verb::Completions(args) => Ok(completions::run(&args, out)),
             Verb::Man(args) => man::run(&args, out),
-            #[cfg(feature = "serve")]
-            Verb::Bench(verb) => verb.run(out).await,
         }
     }
 }

@@ -41,13 +41,12 @@ pub(crate) fn run(args: &Args, out: &mut Out) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::tests::kept;
     use clap::ValueEnum as _;
 
     #[test]
     fn every_shell_completes_every_verb() {
         for shell in Shell::value_variants() {
-            let (mut out, printed, _) = kept(false);
+            let (mut out, printed, _) = Out::captured(false);
             let args = Args { shell: *shell };
             assert_eq!(run(&args, &mut out), Exit::Ok);
             let script = printed.text();

@@ -19,9 +19,6 @@ pub(crate) struct Context {
     ledger_url: String,
     agent: Option<AgentName>,
     pub(crate) home: Home,
-    /// Whether one JSON value is wanted instead of text.
-    #[cfg(feature = "serve")]
-    pub(crate) json: bool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
 }
@@ -33,16 +30,9 @@ impl Context {
             ledger_url: global.ledger,
             agent: global.agent,
             home: Home::new(global.home),
-            #[cfg(feature = "serve")]
-            json: global.json,
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
         }
-    }
-
-    #[cfg(feature = "serve")]
-    pub(crate) fn ledger_url(&self) -> &str {
-        &self.ledger_url
     }
 
     pub(crate) fn client(&self) -> Result<LedgerClient, Failure> {

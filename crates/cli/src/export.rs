@@ -21,8 +21,6 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Out;
 pub(crate) use log::{last_signed, written};
-#[cfg(feature = "serve")]
-pub(crate) use until::signed_at;
 
 /// Options that name one subject.
 const OF_ONE: [&str; 6] = [

@@ -280,7 +280,6 @@ impl Report for Inbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::tests::kept;
 
     #[test]
     fn members_read_as_text() {
@@ -334,7 +333,7 @@ mod tests {
             next: Some(evil.to_owned()),
         };
         for json in [false, true] {
-            let (mut out, text, _) = kept(json);
+            let (mut out, text, _) = Out::captured(json);
             out.report(&inbox);
             let text = text.text();
             assert!(

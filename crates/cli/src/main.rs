@@ -8,27 +8,19 @@
 mod agent;
 mod agent_keys;
 mod agents;
-#[cfg(feature = "serve")]
-mod anvil;
 mod approvals;
 mod audit;
 mod backup;
-#[cfg(feature = "serve")]
-mod bench;
 mod bounded;
 mod capability;
 mod command;
 mod completions;
 mod context;
 mod data_dir;
-#[cfg(feature = "serve")]
-mod demo;
 mod doctor;
 mod erase;
 mod escalations;
-mod exit;
 mod export;
-mod failure;
 mod history;
 mod inbox;
 mod kinds;
@@ -38,7 +30,6 @@ mod log;
 mod man;
 mod mcp;
 mod negotiation;
-mod output;
 mod pay;
 mod provider;
 mod receipt;
@@ -48,7 +39,6 @@ mod send;
 #[cfg(feature = "serve")]
 mod serve;
 mod status;
-mod terminal;
 mod trace;
 mod trust;
 mod usdc;
@@ -62,6 +52,7 @@ use command::{Cli, explained};
 use exit::Exit;
 use failure::Failure;
 use output::Out;
+use x811_console::{exit, failure, output};
 
 /// A message makes hundreds of small allocations, many of them freed on another thread: that is
 /// what this allocator is good at.

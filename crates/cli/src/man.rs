@@ -62,12 +62,11 @@ pub(crate) fn run(args: &Args, out: &mut Out) -> Result<Exit, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::tests::kept;
 
     #[test]
     fn every_verb_has_its_page() {
         let directory = tempfile::tempdir().unwrap();
-        let (mut out, _, _) = kept(false);
+        let (mut out, _, _) = Out::captured(false);
         let args = Args {
             directory: directory.path().join("man"),
         };

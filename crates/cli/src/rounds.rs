@@ -17,7 +17,7 @@ pub(crate) use step::Args as RoundArgs;
 use clap::Subcommand;
 use x811_client::http::LedgerClient;
 use x811_client::identity::Identity;
-use x811_client::round::{Proposed, RoundError, proposed};
+use x811_client::round::{Proposed, proposed};
 use x811_protocol::did::Did;
 use x811_protocol::id::RoundId;
 
@@ -126,18 +126,5 @@ impl<'a> Member<'a> {
     pub(crate) async fn say(&self, step: &RoundStep) -> Result<Sent, Failure> {
         let (context, client) = (self.context, &self.client);
         deliver(context, client, &self.identity, self.ledger, step).await
-    }
-}
-
-impl From<RoundError> for Failure {
-    fn from(error: RoundError) -> Failure {
-        let text = error.to_string();
-        match error {
-            RoundError::Compose(error) => error.into(),
-            RoundError::Client(error) => error.into(),
-            RoundError::Entropy(error) => error.into(),
-            RoundError::NotAProposal { .. } => Failure::usage(&text),
-            RoundError::Undecided { .. } => Failure::local("undecided", text),
-        }
     }
 }

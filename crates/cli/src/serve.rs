@@ -14,10 +14,10 @@ mod value;
 
 use std::path::PathBuf;
 use std::pin::pin;
-use std::task::Poll;
 
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use x811_console::stop::StopSignals;
 use x811_server::{RunError, Running, ServerConfig, StartError};
 
 use crate::exit::Exit;
@@ -121,7 +121,7 @@ async fn serve(config: ServerConfig, args: Args, out: &mut Out) -> Result<Exit, 
     // Before anybody can know that there is something to stop.
     let mut asked = pin!(StopSignals::set().asked());
     let mut running = tokio::select! {
-        running = x811_server::start(config.clone()) => running?,
+        running = x811_server::start(config.clone()) => running.map_err(not_started)?,
         // As a crash would: a start leaves nothing that the next one does not take up.
         () = &mut asked => return Ok(Exit::Interrupted),
     };
@@ -183,7 +183,8 @@ fn effective(args: Args) -> Result<Effective, Failure> {
         None => Settings::default(),
     };
     let effective: Effective = layers::merge(&file, &args.settings)?.try_into()?;
-    effective.server.validate().map_err(StartError::from)?;
+    let valid = effective.server.validate();
+    valid.map_err(|error| not_started(error.into()))?;
     Ok(effective)
 }
 
@@ -201,33 +202,7 @@ fn started(config: &ServerConfig, running: &Running) -> Started {
     }
 }
 
-/// SIGINT and SIGTERM, caught. Where a handler could not be set the signal ends the process, which
-/// harms nothing either.
-pub(crate) struct StopSignals(Vec<Signal>);
-
-impl StopSignals {
-    /// From now on.
-    pub(crate) fn set() -> StopSignals {
-        let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
-        StopSignals(kinds.into_iter().flat_map(signal).collect())
-    }
-
-    /// Ready when one of them came.
-    pub(crate) async fn asked(mut self) {
-        std::future::poll_fn(|context| {
-            let mut signals = self.0.iter_mut();
-            if signals.any(|signal| signal.poll_recv(context).is_ready()) {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        })
-        .await;
-    }
-}
-
-impl From<StartError> for Failure {
-    fn from(error: StartError) -> Failure {
-        Failure::new(Exit::Local, "not_started", error.to_string())
-    }
+/// A ledger that did not start.
+fn not_started(error: StartError) -> Failure {
+    Failure::new(Exit::Local, "not_started", error.to_string())
 }

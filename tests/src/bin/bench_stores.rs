@@ -1,17 +1,17 @@
-//! `bench_stores append|ingest [--with-double[=DELAY_MS]] [OPTIONS]`: `x811 bench` side by side on SQLite, on a
+//! `bench_stores append|ingest [--with-double[=DELAY_MS]] [OPTIONS]`: `x811-bench` side by side on SQLite, on a
 //! PostgreSQL server, and on one of three that waits for one of the two others; with `--with-double` also
 //! on a double of EventStoreDB. All are started here, on this machine and its disk, and the PostgreSQL
 //! servers write through to it; the binary is the one beside this program:
 //!
 //! ```text
-//! cargo build --release --bin x811 --bin bench_stores
+//! cargo build --release --bin x811-bench --bin bench_stores
 //! target/release/bench_stores ingest --at-once 256
 //! ```
 //!
 //! With the double, the binary has the feature `eventstore`, and the double is built, too:
 //!
 //! ```text
-//! cargo build --release --features x811-cli/eventstore --bin x811 --bin bench_stores \
+//! cargo build --release --features x811-bench/eventstore --bin x811-bench --bin bench_stores \
 //!   --example eventstore_double
 //! target/release/bench_stores ingest --with-double --at-once 256
 //! ```
@@ -35,7 +35,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     if words.is_empty() {
         words.push("ingest".to_owned());
     }
-    let binary = std::env::current_exe()?.with_file_name("x811");
+    let binary = std::env::current_exe()?.with_file_name("x811-bench");
     let alone = Node::start(DURABLE).await;
     let primary = Node::start(DURABLE).await;
     let _second = primary.standby_with("s2", DURABLE).await;
@@ -46,7 +46,6 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let mut bench = Command::new(&binary);
     bench
-        .arg("bench")
         .args(words)
         .args(["--backend", "sqlite,postgres,postgres-quorum"])
         .args(["--store-url", &url, "--quorum-url", &quorum_url])

@@ -1,4 +1,4 @@
-//! The arrows between our crates (ARCHITECTURE.md, "The rooms"), held over `cargo metadata` and
+//! The arrows between our crates (ARCHITECTURE.md, "The crates"), held over `cargo metadata` and
 //! `cargo tree`: who may name whom, and what a crate must never reach.
 
 use std::collections::BTreeSet;
@@ -58,13 +58,28 @@ const RULES: &[Rule] = &[
         never_reaches: &["axum", "sqlx"],
     },
     Rule {
+        package: "x811-console",
+        may_use: &["x811-protocol", "x811-client"],
+        never_reaches: &["axum", "sqlx"],
+    },
+    Rule {
         package: "x811-server",
         may_use: LIBRARIES,
         never_reaches: &[],
     },
     Rule {
+        package: "x811-devchain",
+        may_use: BELOW_DEVCHAIN,
+        never_reaches: &[],
+    },
+    Rule {
         package: "x811-cli",
-        may_use: LIBRARIES_AND_SERVER,
+        may_use: BELOW_PROGRAMS,
+        never_reaches: &[],
+    },
+    Rule {
+        package: "x811-bench",
+        may_use: BELOW_PROGRAMS,
         never_reaches: &[],
     },
     Rule {
@@ -91,6 +106,30 @@ const LIBRARIES_AND_SERVER: &[&str] = &[
     "x811-watcher",
     "x811-client",
     "x811-server",
+];
+
+const BELOW_DEVCHAIN: &[&str] = &[
+    "x811-protocol",
+    "x811-eventlog",
+    "x811-ledger",
+    "x811-store",
+    "x811-watcher",
+    "x811-client",
+    "x811-server",
+    "x811-console",
+];
+
+/// What the programs may use: everything but each other.
+const BELOW_PROGRAMS: &[&str] = &[
+    "x811-protocol",
+    "x811-eventlog",
+    "x811-ledger",
+    "x811-store",
+    "x811-watcher",
+    "x811-client",
+    "x811-server",
+    "x811-console",
+    "x811-devchain",
 ];
 
 /// External families that only these crates may name.

@@ -20,7 +20,7 @@ use super::change::Registrant;
 use crate::command::Cli;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::output::tests::kept;
+use crate::output::Out;
 
 /// A ledger, a home, and the agent bob in it, registered.
 struct World {
@@ -53,7 +53,7 @@ impl World {
             self.home().path().display()
         );
         let cli = Cli::try_parse_from(words.split_whitespace()).unwrap();
-        let (mut out, text, _) = kept(true);
+        let (mut out, text, _) = Out::captured(true);
         // Every command line that a test awaits would lie on its stack otherwise.
         let exit = match Box::pin(cli.run(&mut out)).await {
             Ok(exit) => exit,
@@ -201,7 +201,7 @@ async fn lc_5_a_did_that_another_ledger_knows_is_registered_with_a_warning() {
         world.home().path().display()
     );
     let cli = Cli::try_parse_from(words.split_whitespace()).unwrap();
-    let (mut out, text, err) = kept(false);
+    let (mut out, text, err) = Out::captured(false);
     assert_eq!(cli.run(&mut out).await.unwrap(), Exit::Ok);
     let said = err.text();
     assert!(said.starts_with("warning this DID"), "{said}");

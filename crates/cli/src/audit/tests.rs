@@ -20,7 +20,6 @@ use x811_protocol::time::TimestampMs;
 use super::*;
 use crate::command::Global;
 use crate::context::Context;
-use crate::output::tests::kept;
 
 /// The moment 2026-01-01T00:00:00Z.
 const NOW: TimestampMs = TimestampMs::new(1_767_225_600_000);
@@ -89,7 +88,7 @@ async fn running(directory: &Path) -> Ledger<Backend, ReadRows, ManualClock> {
 
 /// Audits, and returns exit and JSON.
 async fn audit(source: &Path, expect_head: Option<Hash>) -> (Exit, Value) {
-    let (mut out, text, _) = kept(true);
+    let (mut out, text, _) = Out::captured(true);
     let source = source.to_owned();
     let args = Args {
         source,
@@ -111,7 +110,7 @@ pub(super) fn nowhere() -> Context {
 }
 
 async fn export(directory: &Path, file: &Path) -> Exit {
-    let (mut out, _, _) = kept(false);
+    let (mut out, _, _) = Out::captured(false);
     let args = crate::export::Args::new(directory, file);
     crate::export::run(args, &nowhere(), false, &mut out)
         .await
@@ -167,7 +166,7 @@ async fn promise_4_a_changed_export_is_named_and_exits_with_20() {
         (&1.into(), &3.into(), &"bytes_changed".into())
     );
 
-    let (mut out, text, _) = kept(false);
+    let (mut out, text, _) = Out::captured(false);
     let args = Args {
         source: file,
         ..Args::default()
@@ -190,7 +189,7 @@ async fn the_page_is_written_whole_or_not_at_all() {
     let _ledger = running(directory.path()).await;
     let folder = TempDir::new().unwrap();
     let audit_to = async |source: &Path, page: PathBuf| {
-        let (mut out, text, _) = kept(true);
+        let (mut out, text, _) = Out::captured(true);
         let args = Args {
             source: source.to_owned(),
             html: Some(page),
@@ -246,7 +245,7 @@ async fn more_findings_than_are_shown_are_counted_by_cause() {
     report.findings = (0..25).map(finding).collect();
     report.findings_left_out = 7;
     report.findings_by_cause.insert(audit::Cause::Missing, 32);
-    let (mut out, text, _) = kept(false);
+    let (mut out, text, _) = Out::captured(false);
     out.report(&Audited {
         source: PathBuf::from("log.x811"),
         report,
@@ -309,7 +308,7 @@ async fn a_row_changed_by_hand_is_named() {
 async fn what_is_not_there_is_a_failure_and_no_finding() {
     let directory = TempDir::new().unwrap();
     for source in [directory.path().to_owned(), directory.path().join("none")] {
-        let (mut out, _, _) = kept(false);
+        let (mut out, _, _) = Out::captured(false);
         let args = Args {
             source,
             ..Args::default()
@@ -317,7 +316,7 @@ async fn what_is_not_there_is_a_failure_and_no_finding() {
         let failure = run(args, &nowhere(), &mut out).await.unwrap_err();
         assert_eq!(failure.exit, Exit::Local, "{failure:?}");
     }
-    let (mut out, _, _) = kept(true);
+    let (mut out, _, _) = Out::captured(true);
     let args = crate::export::Args::new(directory.path(), Path::new("-"));
     let failure = crate::export::run(args, &nowhere(), true, &mut out)
         .await
@@ -332,7 +331,7 @@ async fn hashes_alone_never_say_that_a_log_is_sound() {
     let file = directory.path().join("log.x811");
     export(directory.path(), &file).await;
     let hashed = async |source: &Path, is_json| {
-        let (mut out, text, _) = kept(is_json);
+        let (mut out, text, _) = Out::captured(is_json);
         let args = Args {
             source: source.to_owned(),
             hash_only: true,

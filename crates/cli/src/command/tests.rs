@@ -128,32 +128,6 @@ fn the_story_of_a_newcomer_parses() {
     }
 }
 
-#[cfg(feature = "serve")]
-#[test]
-fn every_benchmark_parses() {
-    for line in [
-        "ingest --messages 1000 --at-once 10 --agents 20 --dir .",
-        "http --messages 1000 --connections 10",
-        "audit --records 1000 --json",
-        "growth --stored 1000000 --messages 1000 --at-once 10",
-        "restart --records 1000000 --minutes 14 --tail 1000",
-    ] {
-        let words = ["x811", "bench"].into_iter().chain(line.split(' '));
-        if let Err(error) = Cli::try_parse_from(words) {
-            panic!("{line}: {error}");
-        }
-    }
-    for line in [
-        "http --connections 0",
-        "ingest --agents 1",
-        "audit --records x",
-    ] {
-        let words = ["x811", "bench"].into_iter().chain(line.split(' '));
-        let error = Cli::try_parse_from(words).unwrap_err();
-        assert_eq!(error.exit_code(), 2, "{line}");
-    }
-}
-
 /// One name for the endpoint everywhere; what was written down with the earlier one still runs.
 #[test]
 fn every_verb_that_asks_an_endpoint_calls_it_rpc() {

@@ -24,7 +24,7 @@ const PATIENCE: u32 = 30;
 
 /// What was found.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Awaited {
+pub(super) struct Awaited {
     /// The last signed checkpoint.
     pub(crate) note: String,
     /// Records that the log had and that it does not cover.
@@ -60,7 +60,7 @@ pub(super) async fn signed<S: LedgerStore, C: CheckpointStore>(
 }
 
 /// The same, as long as it takes a ledger that is running.
-pub(crate) async fn signed_at(
+pub(super) async fn signed_at(
     store: &Backend,
     place: &FileCheckpointStore,
 ) -> Result<Awaited, Failure> {

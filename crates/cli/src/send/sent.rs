@@ -202,7 +202,6 @@ fn as_members<S: Serializer>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::tests::kept;
 
     const ID: &str = "0190a1b2-c3d4-7e5f-8901-234567890abc";
 
@@ -224,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_person_is_told_interaction_state_deadline_and_what_is_next() {
-        let (mut out, text, _) = kept(false);
+        let (mut out, text, _) = Out::captured(false);
         out.report(&sent(false));
         let text = text.text();
         for part in [
@@ -236,7 +235,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
-        let (mut out, text, _) = kept(false);
+        let (mut out, text, _) = Out::captured(false);
         out.report(&sent(true));
         assert!(text.text().contains("nothing new was recorded"));
     }
@@ -266,7 +265,7 @@ mod tests {
             assert_eq!(value["subject"]["kind"], "contract");
             assert_eq!(value["state"], state);
             assert_eq!(value.get("interaction_id"), None);
-            let (mut out, text, _) = kept(false);
+            let (mut out, text, _) = Out::captured(false);
             out.report(&countered);
             assert!(text.text().contains(state), "{}", text.text());
         }
@@ -318,7 +317,7 @@ mod tests {
             let mut sent = sent(false);
             sent.message_type = message_type.parse().unwrap();
             sent.accepted = serde_json::from_value(answer).unwrap();
-            let (mut out, text, _) = kept(false);
+            let (mut out, text, _) = Out::captured(false);
             out.report(&sent);
             let text = text.text();
             assert_eq!(
@@ -335,7 +334,7 @@ mod tests {
         let mut verify = sent(false);
         verify.message_type = CoreType::Verify.into();
         let shown = |sent: &Sent| {
-            let (mut out, text, _) = kept(false);
+            let (mut out, text, _) = Out::captured(false);
             out.report(sent);
             text.text()
         };

@@ -12,7 +12,7 @@ mod suspended;
 use super::operations::place::{Place, SERVE};
 use serde_json::{Value, json};
 use std::fs;
-use x811_tests::binary::{Finished, Server, run, x811};
+use x811_tests::binary::{Finished, Server, run_bench, x811};
 use x811_tests::eventstore::Double;
 use x811_tests::postgres::Node;
 
@@ -147,11 +147,11 @@ async fn a_benchmark_on_the_double_names_it_as_one() {
     ] {
         let stores = Stores::start().await;
         let [_, beside, _, log] = &stores.words;
-        let bench = ["--json", "bench"].into_iter().chain(line.split(' '));
+        let bench = ["--json"].into_iter().chain(line.split(' '));
         let places = ["--dir", folder, "--backend", "sqlite,eventstore-double"];
         let named = ["--double-url", log, "--beside-url", beside, "--agents", "4"];
         let words: Vec<&str> = bench.chain(places).chain(named).collect();
-        let report = run(&words).ok().json();
+        let report = run_bench(&words).ok().json();
         let second = &report["backends"][1];
         assert_eq!(second["backend"], "eventstore-double", "{report}");
         assert!(second["ratio"].as_f64() > Some(0.0), "{report}");

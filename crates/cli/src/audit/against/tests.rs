@@ -9,7 +9,6 @@ use tempfile::TempDir;
 use super::super::Args;
 use super::super::tests::nowhere;
 use super::*;
-use crate::output::tests::kept;
 
 #[derive(Debug, clap::Parser)]
 struct Line {
@@ -24,7 +23,7 @@ fn vector(name: &str) -> PathBuf {
 }
 
 async fn audited(one: &Path, other: &Path) -> Result<(Exit, Value), Failure> {
-    let (mut out, text, _) = kept(true);
+    let (mut out, text, _) = Out::captured(true);
     let args = ["audit".as_ref(), one.as_os_str(), other.as_os_str()];
     let args = Line::parse_from(args).args;
     let exit = super::super::run(args, &nowhere(), &mut out).await?;
@@ -46,7 +45,7 @@ async fn lc_9_two_files_contradict_agree_or_cannot_be_compared() {
         assert_eq!(json["agrees"], false);
         assert_eq!(json["contradictions"][0]["what"], "record");
     }
-    let (mut out, text, _) = kept(false);
+    let (mut out, text, _) = Out::captured(false);
     run(&log, &changed, &mut out).unwrap();
     let text = text.text();
     for part in [

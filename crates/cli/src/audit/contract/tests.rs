@@ -9,7 +9,6 @@ use x811_protocol::time::TimestampMs;
 
 use super::super::tests::nowhere;
 use super::*;
-use crate::output::tests::kept;
 
 const ADA: &str = "did:x811:019b76da-a800-7000-8000-00000000000a";
 const BERT: &str = "did:x811:019b76da-a800-7000-8000-00000000000b";
@@ -47,7 +46,7 @@ async fn audited(text: &str, json: bool) -> (Result<Exit, Failure>, String) {
     let folder = TempDir::new().unwrap();
     let source = folder.path().join("contract.json");
     fs::write(&source, text).unwrap();
-    let (mut out, said, _) = kept(json);
+    let (mut out, said, _) = Out::captured(json);
     let args = Args {
         source,
         ..Args::default()
@@ -113,7 +112,7 @@ async fn xn_7_options_that_mean_nothing_to_a_contract_are_refused_together() {
         ..Args::default()
     };
     args.trust.key = Some("ledger.example+00000000+AA".to_owned());
-    let (mut out, ..) = kept(false);
+    let (mut out, ..) = Out::captured(false);
     let failure = super::super::run(args, &nowhere(), &mut out)
         .await
         .unwrap_err();

@@ -97,7 +97,7 @@ async fn audited(folder: &Path, more: &[&str]) -> serde_json::Value {
     let (log, csv) = (log.to_str().unwrap(), folder.to_str().unwrap());
     let line = ["audit", log, "--csv", csv];
     let args = Line::parse_from(line.iter().chain(more)).args;
-    let (mut out, text, _) = crate::output::tests::kept(true);
+    let (mut out, text, _) = x811_console::output::Out::captured(true);
     super::super::run(args, &nowhere(), &mut out).await.unwrap();
     serde_json::from_str(&text.text()).unwrap()
 }

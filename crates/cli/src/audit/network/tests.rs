@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::audit::{Args, run};
 use crate::exit::Exit;
-use crate::output::tests::kept;
+use crate::output::Out;
 
 /// Height of the newest block of a chain that has nothing of what the log says.
 const HEAD: &str = "0x3b9aca00";
@@ -101,11 +101,11 @@ async fn audited(source: &Path, rpc: &str) -> (Exit, Value, String, String) {
         html,
         ..Args::default()
     };
-    let (mut out, json, _) = kept(true);
+    let (mut out, json, _) = Out::captured(true);
     let exit = run(args(Some(page.clone())), &nowhere(), &mut out)
         .await
         .unwrap();
-    let (mut out, text, _) = kept(false);
+    let (mut out, text, _) = Out::captured(false);
     assert_eq!(run(args(None), &nowhere(), &mut out).await.unwrap(), exit);
     let json = serde_json::from_str(&json.text()).unwrap();
     let page = std::fs::read_to_string(page).unwrap();
@@ -131,7 +131,7 @@ async fn lc_9_a_broken_log_says_that_no_endpoint_answered() {
         assert!(said.contains(SILENT), "{said}");
     }
     // Of a log that contradicts nothing the endpoint is all that is missing.
-    let (mut out, _, _) = kept(false);
+    let (mut out, _, _) = Out::captured(false);
     let args = Args {
         source: golden(),
         rpc: vec![nobody.to_owned()],
@@ -152,7 +152,7 @@ async fn lc_9_what_an_endpoint_said_before_it_fell_silent_counts() {
     for said in [&text, &page] {
         assert!(!said.contains(SILENT), "{said}");
     }
-    let (mut out, json, _) = kept(true);
+    let (mut out, json, _) = Out::captured(true);
     let args = Args {
         source: golden(),
         rpc: vec![endpoint(2)],

@@ -6,7 +6,6 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
-use crate::output::tests::kept;
 
 const CHAIN: &str = include_str!("../../../../client/tests/vectors/xap/xap-sdk.json");
 const KEYS: &str = include_str!("../../../../client/tests/vectors/xap/keys.json");
@@ -21,7 +20,7 @@ fn verified(chain: &[u8], keys: Option<&str>, json: bool) -> (Result<Exit, Failu
         fs::write(&file, text).unwrap();
         file
     });
-    let (mut out, said, _) = kept(json);
+    let (mut out, said, _) = Out::captured(json);
     let exit = run(Args { file, keys }, &mut out);
     (exit, said.text())
 }
@@ -86,7 +85,7 @@ fn what_is_no_chain_and_what_is_no_file_of_keys_is_said() {
     }
     let failure = verified(CHAIN.as_bytes(), Some("[]"), false).0.unwrap_err();
     assert_eq!((failure.exit, failure.code.as_str()), (Exit::Local, "keys"));
-    let (mut out, ..) = kept(false);
+    let (mut out, ..) = Out::captured(false);
     let nowhere = Args {
         file: "no-such-file.json".into(),
         keys: None,

@@ -167,7 +167,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::output::tests::kept;
 
     fn view(
         last: char,
@@ -202,7 +201,7 @@ mod tests {
         let agent = "did:x811:019c8c61-8129-7511-9f31-aa5142e65448";
         let account = Account::new(agent.parse().unwrap(), interactions, 1);
         assert_eq!(account.total.due_micro_usdc.as_micro_usdc(), 3_000_000);
-        let (mut out, text, _) = kept(false);
+        let (mut out, text, _) = Out::captured(false);
         out.report(&account);
         let text = text.text();
         for part in [
@@ -215,7 +214,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
-        let (mut out, text, _) = kept(true);
+        let (mut out, text, _) = Out::captured(true);
         out.report(&account);
         let value: serde_json::Value = serde_json::from_str(&text.text()).unwrap();
         assert_eq!(value["total"]["paid_micro_usdc"], "1500000");
@@ -226,7 +225,7 @@ mod tests {
     fn nothing_provided_adds_up_to_nothing() {
         let agent = "did:x811:019c8c61-8129-7511-9f31-aa5142e65448";
         let account = Account::new(agent.parse().unwrap(), Vec::new(), 0);
-        let (mut out, text, _) = kept(false);
+        let (mut out, text, _) = Out::captured(false);
         out.report(&account);
         assert_eq!(
             text.text(),

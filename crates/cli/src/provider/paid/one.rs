@@ -157,7 +157,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::output::tests::kept;
 
     const ID: &str = "0190a1b2-c3d4-7e5f-8901-234567890abc";
 
@@ -197,7 +196,7 @@ mod tests {
         for (paid, standing, code, heading) in table {
             let answer = answer(paid, &standing);
             assert_eq!(answer.exit().code(), code);
-            let (mut out, text, _) = kept(false);
+            let (mut out, text, _) = Out::captured(false);
             out.report(&answer);
             let text = text.text();
             assert!(text.starts_with(heading), "{text}");
@@ -208,7 +207,7 @@ mod tests {
     #[test]
     fn everything_that_is_known_is_shown() {
         let answer = answer("yes", &json!({"kind": "confirmed"}));
-        let (mut out, text, _) = kept(false);
+        let (mut out, text, _) = Out::captured(false);
         out.report(&answer);
         let text = text.text();
         for part in [
@@ -227,7 +226,7 @@ mod tests {
             assert!(text.contains(part), "{part} in {text}");
         }
         // What a program reads is what the ledger answers.
-        let (mut out, text, _) = kept(true);
+        let (mut out, text, _) = Out::captured(true);
         out.report(&answer);
         let value: serde_json::Value = serde_json::from_str(&text.text()).unwrap();
         assert_eq!(value, serde_json::to_value(&answer.view).unwrap());
