@@ -238,17 +238,29 @@ mod tests {
             let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/bundle");
             let log = std::fs::read_to_string(format!("{folder}/{}.x811", row[1])).unwrap();
             let mut world = World::empty();
+            let mut roots = String::new();
             for leaf in log.lines().filter_map(|line| line.strip_prefix("r ")) {
                 let record = Record::parse(leaf.as_bytes().to_vec()).unwrap();
                 let event = Event::from_json(record.event_json()).unwrap();
                 world.apply(&record, &event).unwrap();
+                let root = world.roots.running.unwrap();
+                roots += &format!("{} {root}\n", record.position());
             }
-            assert_eq!(
-                world.roots.running.unwrap().to_string(),
-                row[3],
-                "{}",
-                row[1]
-            );
+            freeze(row[1], &roots);
+            assert!(roots.ends_with(&format!(" {}\n", row[3])), "{}", row[1]);
+        }
+    }
+
+    /// Writes the root after each record into the folder that `X811_FREEZE` names, for `scripts/freeze.sh`.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test has no command line of its own"
+    )]
+    fn freeze(log: &str, roots: &str) {
+        if let Ok(folder) = std::env::var("X811_FREEZE") {
+            let folder = std::path::Path::new(&folder).join("state-roots");
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(log), roots).unwrap();
         }
     }
 

@@ -14,7 +14,7 @@ use x811_server::{RpcUrl, ServerConfig};
 const OLD_BLOCKS: u64 = 1_000;
 
 /// Milliseconds between two blocks.
-const BLOCK_MS: u64 = 2_000;
+pub(crate) const BLOCK_MS: u64 = 2_000;
 
 /// The first topic of a `Transfer` log.
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
@@ -120,12 +120,17 @@ impl Base {
     pub(crate) async fn watch_ms(&self, world: &World, ms: u64) {
         for _ in 0..ms.div_ceil(BLOCK_MS) {
             world.clock.advance_ms(BLOCK_MS);
-            let since_ms = world.clock.wall().since(BEGUN);
-            let head = OLD_BLOCKS + since_ms / BLOCK_MS;
-            self.shown.lock().unwrap().head = head;
-            while world.get("/ready").await.json()["networks"][0]["head_number"] != head {
-                tokio::task::yield_now().await;
-            }
+            self.follow(world).await;
+        }
+    }
+
+    /// Shows the block of this moment, and waits until the ledger has seen it.
+    pub(crate) async fn follow(&self, world: &World) {
+        let since_ms = world.clock.wall().since(BEGUN);
+        let head = OLD_BLOCKS + since_ms / BLOCK_MS;
+        self.shown.lock().unwrap().head = head;
+        while world.get("/ready").await.json()["networks"][0]["head_number"] != head {
+            tokio::task::yield_now().await;
         }
     }
 }

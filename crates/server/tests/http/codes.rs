@@ -231,7 +231,7 @@ async fn standing(met: &mut Met) {
 }
 
 /// The same message with another payload, properly signed.
-fn changed(
+pub(crate) fn changed(
     world: &World,
     by: &Agent,
     sealed: &SealedEnvelope,

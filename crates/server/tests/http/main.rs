@@ -23,6 +23,7 @@ mod erasure;
 mod faults;
 mod feed;
 mod forged_receipt;
+mod freeze;
 mod guards;
 mod hostile;
 mod inbox;

@@ -22,7 +22,7 @@ async fn lenient() -> World {
 }
 
 /// `new X811Client().send(…)`: the wrapped envelope.
-fn sent(world: &World, from: &Agent, kind: &str, to: &Agent, payload: &Value) -> Value {
+pub(crate) fn sent(world: &World, from: &Agent, kind: &str, to: &Agent, payload: &Value) -> Value {
     let now = world.clock.wall();
     let uuid = uuid::Builder::from_unix_timestamp_millis(now.as_ms(), &drawn()).into_uuid();
     let mut envelope = json!({
@@ -36,7 +36,7 @@ fn sent(world: &World, from: &Agent, kind: &str, to: &Agent, payload: &Value) ->
 }
 
 /// `client.register(…)`.
-fn registration(world: &World, agent: &Agent, payload: &Value) -> Value {
+pub(crate) fn registration(world: &World, agent: &Agent, payload: &Value) -> Value {
     let multibase = agent.key.public().to_string();
     let id = format!("{}#key-1", agent.did);
     let mut form = sent(world, agent, "x811/request", agent, payload);
@@ -80,7 +80,7 @@ async fn poll(world: &World, agent: &Agent) -> Vec<Value> {
     messages
 }
 
-fn translator() -> Value {
+pub(crate) fn translator() -> Value {
     json!({
         "name": "Translator", "description": "German", "payment_address": PAYEE,
         "capabilities": [{"name": "translate", "pricing": {"model": "flat"}}],

@@ -165,7 +165,7 @@ impl Table {
     }
 }
 
-fn signed(from: &Agent, verb: Verb, mut payload: Value) -> Value {
+pub(crate) fn signed(from: &Agent, verb: Verb, mut payload: Value) -> Value {
     let kid = KeyId {
         did: from.did,
         key: from.key.public(),

@@ -4,6 +4,7 @@ use crate::base::Base;
 use k256::ecdsa::SigningKey;
 use serde_json::{Map, Value, json};
 use sha3::{Digest as _, Keccak256};
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,9 +38,22 @@ pub(crate) const TOKEN: EvmAddress = EvmAddress::from_bytes([0x75; 20]);
 
 static DRAWN: AtomicU64 = AtomicU64::new(1);
 
-/// Bytes that no other draw of this process gives.
+thread_local! {
+    /// The number of the next draw of this thread, where its draws are to be those of every run.
+    static REPEATABLE: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// From here on this thread draws what every run draws. Its agents are not those of other tests, for each has a ledger
+/// of its own.
+pub(crate) fn draw_repeatably() {
+    REPEATABLE.set(Some(1 << 32));
+}
+
+/// Bytes that no other draw gives, of this process or since [`draw_repeatably`].
 pub(crate) fn drawn<const BYTES: usize>() -> [u8; BYTES] {
-    let number = DRAWN.fetch_add(1, Ordering::Relaxed);
+    let repeatable = REPEATABLE.get();
+    REPEATABLE.set(repeatable.map(|number| number + 1));
+    let number = repeatable.unwrap_or_else(|| DRAWN.fetch_add(1, Ordering::Relaxed));
     let digest = Digest::of(&number.to_be_bytes());
     std::array::from_fn(|at| digest.as_bytes()[at])
 }
@@ -136,7 +150,7 @@ impl World {
         World::around(dir, clock, running)
     }
 
-    async fn has_seen_a_head(&self) {
+    pub(crate) async fn has_seen_a_head(&self) {
         let seen = async {
             while self.get("/ready").await.json()["networks"][0]["head_number"].is_null() {
                 tokio::task::yield_now().await;
@@ -160,7 +174,7 @@ impl World {
         world
     }
 
-    fn around(dir: TempDir, clock: Arc<ManualClock>, running: Running) -> World {
+    pub(crate) fn around(dir: TempDir, clock: Arc<ManualClock>, running: Running) -> World {
         // Another test of this process may have installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         World {

@@ -21,9 +21,6 @@ use super::party::Party;
 use super::scene::{exported_under, pay};
 use super::{golden_contract, golden_session};
 
-/// Set to `write`, the files are written anew.
-const VARIABLE: &str = "X811_VECTORS";
-
 /// Of the total, by the terms of every deal.
 const FEE_MICRO_USDC: u64 = 25_000;
 
@@ -38,8 +35,26 @@ pub(crate) fn folder() -> PathBuf {
     clippy::disallowed_methods,
     reason = "a test has no command line of its own"
 )]
-pub(crate) fn is_to_be_written() -> bool {
-    std::env::var(VARIABLE).is_ok_and(|value| value == "write")
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// True if the golden file `name` has these bytes. Under `X811_VECTORS=write` it gets them; what is written goes
+/// into the folder `golden` of `X811_FREEZE` as well, where that is set.
+pub(crate) fn is_golden(name: &str, bytes: &[u8]) -> bool {
+    let name = under_rules_2(name);
+    let write = |folder: PathBuf| {
+        let path = folder.join(&name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    };
+    if let Some(frozen) = variable("X811_FREEZE") {
+        write(PathBuf::from(frozen).join("golden"));
+    }
+    if variable("X811_VECTORS").is_some_and(|value| value == "write") {
+        write(folder());
+    }
+    fs::read(folder().join(&name)).is_ok_and(|known| known == bytes)
 }
 
 /// A log of one paid interaction, with a checkpoint under way.
@@ -232,7 +247,7 @@ pub(crate) async fn receipts_of(ledgerbox: &Ledgerbox, deal: &Deal, name: &str) 
 
 /// The name of a file whose log is under rules 2 from its beginning: those of rules 1 stay beside it as
 /// they are, and nothing writes them any more.
-pub(crate) fn under_rules_2(name: &str) -> String {
+fn under_rules_2(name: &str) -> String {
     let (name, ending) = name.rsplit_once('.').unwrap();
     format!("{name}-r2.{ending}")
 }
@@ -252,11 +267,7 @@ async fn golden_bundles_and_receipts_are_what_is_written() {
     let others = others.chain(golden_session::files().await);
     let mut changed = Vec::new();
     for (name, bytes) in bundles.chain(receipts).chain(others) {
-        let path = folder().join(under_rules_2(&name));
-        if is_to_be_written() {
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, bytes).unwrap();
-        } else if fs::read(path).ok() != Some(bytes) {
+        if !is_golden(&name, &bytes) {
             changed.push(name);
         }
     }

@@ -17,7 +17,7 @@ use x811_protocol::stream::Subject;
 use super::base::{BASE, Base};
 use super::bundles::{bundle_of, signed};
 use super::council::{Council, running};
-use super::golden::{folder, is_to_be_written, under_rules_2};
+use super::golden::is_golden;
 use super::ledgerbox::Ledgerbox;
 use super::scene::{audit, exported_under, found};
 
@@ -368,13 +368,8 @@ async fn written(ledgerbox: &Ledgerbox, log: &str, of_rounds: &[(&str, Named)]) 
     }
     for (name, bytes) in files {
         assert_eq!(found(&audit(&bytes)), [], "{name}");
-        let path = folder().join(under_rules_2(&format!("bundle/{name}.x811")));
-        if is_to_be_written() {
-            std::fs::write(path, bytes).unwrap();
-        } else {
-            let known = std::fs::read(path).ok();
-            assert!(known == Some(bytes), "what is written has changed: {name}");
-        }
+        let is_golden = is_golden(&format!("bundle/{name}.x811"), &bytes);
+        assert!(is_golden, "what is written has changed: {name}");
     }
 }
 

@@ -33,12 +33,9 @@ fn refused(form: &PayloadForm, payload: &Value) -> Option<Refusal> {
         None => facts_under(&rules, form.message_type, payload).map(|_| ()),
     };
     let first = read.err()?;
-    Some(all_faults(
-        first,
-        form.message_type,
-        object(payload),
-        &rules,
-    ))
+    let refusal = all_faults(first, form.message_type, object(payload), &rules);
+    freeze::refusal(form.message_type, payload, Some(&refusal));
+    Some(refusal)
 }
 
 /// Messages of rounds are signed inside as well: the example by whoever it says that it is from.

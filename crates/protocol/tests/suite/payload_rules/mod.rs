@@ -12,6 +12,7 @@ mod answers;
 mod checklist;
 mod facts_form;
 mod forms;
+mod freeze;
 mod messages;
 mod negotiation;
 mod offer;
@@ -61,6 +62,13 @@ fn object(payload: &Value) -> &Map<String, Value> {
 }
 
 fn facts_under(rules: &PayloadRules, kind: &str, payload: &Value) -> Result<Facts, Refusal> {
+    let read = read_under(rules, kind, payload);
+    freeze::refusal(kind, payload, read.as_ref().err());
+    read
+}
+
+/// The same, of a payload that is in no table.
+fn read_under(rules: &PayloadRules, kind: &str, payload: &Value) -> Result<Facts, Refusal> {
     payload::facts(
         &kind.parse().unwrap(),
         did(INITIATOR),

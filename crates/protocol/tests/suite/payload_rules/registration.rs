@@ -53,7 +53,9 @@ fn example() -> Value {
 }
 
 fn parse(payload: &Value) -> Result<Registration, Refusal> {
-    Registration::parse(did(INITIATOR), did(LEDGER), object(payload))
+    let read = Registration::parse(did(INITIATOR), did(LEDGER), object(payload));
+    freeze::refusal("x811.registry/register", payload, read.as_ref().err());
+    read
 }
 
 fn check(name: &str, table: impl IntoIterator<Item = (Option<Value>, Verdict)>) {

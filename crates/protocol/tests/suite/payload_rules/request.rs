@@ -181,9 +181,7 @@ fn mach_1_agreement_id() {
             rules,
             ..PayloadRules::default()
         };
-        let kind = KIND.parse().unwrap();
-        payload::facts(&kind, did(INITIATOR), object(&payload), &rules)
-            .map(|facts| facts.to_value()["agreement_id"].clone())
+        facts_under(&rules, KIND, &payload).map(|facts| facts.to_value()["agreement_id"].clone())
     };
     assert_eq!(read(json!(id), Rules::Two), Ok(json!(id)));
     assert_eq!(read(json!(id), Rules::One), Ok(Value::Null));

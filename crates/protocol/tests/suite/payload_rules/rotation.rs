@@ -51,7 +51,11 @@ fn payload(proof: &str) -> Value {
 }
 
 fn parse(from: &str, ledger: &str, old_key: PublicKey) -> Result<Rotation, Refusal> {
-    Rotation::parse(did(from), did(ledger), old_key, object(&payload(PROOF)))
+    let payload = payload(PROOF);
+    let read = Rotation::parse(did(from), did(ledger), old_key, object(&payload));
+    let asked = json!({ "from": from, "ledger": ledger, "old_key": old_key, "payload": payload });
+    freeze::refusal("x811.registry/rotate", &asked, read.as_ref().err());
+    read
 }
 
 #[test]
