@@ -1,8 +1,8 @@
 //! What holds for every file that is read as an export, and for the audit of it.
 
 use std::io::BufReader;
-use x811_ledger::audit::audit_export;
-use x811_ledger::export::{Item, Reader};
+use x811_audit::audit_export;
+use x811_audit::export::{Item, Reader};
 use x811_protocol::canonical::to_canonical;
 
 /// Fails when one of the properties does not hold for `bytes`.
@@ -27,7 +27,7 @@ pub fn holds(bytes: &[u8]) {
     }
 }
 
-fn rewritten(items: &[Result<Item, x811_ledger::export::Fault>]) -> Vec<u8> {
+fn rewritten(items: &[Result<Item, x811_audit::export::Fault>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut line = |prefix: &[u8], text: &[u8]| {
         bytes.extend_from_slice(prefix);

@@ -1,10 +1,10 @@
 //! What holds for every file that says whom a verifier trusts (C2SP tlog-policy). The input is a
 //! policy, and behind a line `-` a signed checkpoint to hold against it.
 
+use x811_audit::verifies;
 use x811_eventlog::note::Note;
 use x811_eventlog::policy::Trusted;
 use x811_eventlog::{Checkpoint, Policy};
-use x811_ledger::checkpoint::verifies;
 
 /// Fails when one of the properties does not hold for `bytes`.
 pub fn holds(bytes: &[u8]) {

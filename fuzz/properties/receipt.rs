@@ -1,9 +1,9 @@
 //! What holds for every file that is read as a receipt, and for what is proven by it.
 
 use serde_json::json;
+use x811_audit::receipt::{ClaimVerdict, Receipt, tlog_proof, verify};
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, Frontier, Policy};
-use x811_ledger::receipt::{ClaimVerdict, Receipt, tlog_proof, verify};
 use x811_protocol::key::SecretKey;
 
 /// Fails when one of the properties does not hold for `bytes`.

@@ -9,8 +9,8 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use x811_eventlog::{AppendError, Draft, Frontier, Head, Record};
 use x811_ledger::port::{Commit, LedgerStore as _, ReadModel as _};
-use x811_ledger::row::{RowChange, StreamRow};
 use x811_store::{Backend, Database, ReadRows};
+use x811_world::row::{RowChange, StreamRow};
 
 use super::backends::{self, Backends, BenchPlace, SideBySide};
 use super::cpu::{Elapsed, Stopwatch, now};

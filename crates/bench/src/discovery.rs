@@ -7,13 +7,13 @@
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
-use x811_ledger::agent::Status;
 use x811_ledger::port::ReadModel as _;
-use x811_ledger::row::{AgentRow, RowChange};
 use x811_protocol::did::Did;
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::trust::TrustCounters;
 use x811_store::ReadRows;
+use x811_world::agent::Status;
+use x811_world::row::{AgentRow, RowChange};
 
 use super::cpu::now;
 use super::figures::{Latency, thousands};

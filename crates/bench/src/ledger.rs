@@ -10,7 +10,6 @@ use x811_ledger::answer::Answer;
 use x811_ledger::clock::{Clock, SystemClock};
 use x811_ledger::sequencer::{self, Ledger, Opening, Stopped};
 use x811_ledger::snapshot::Snapshots;
-use x811_ledger::world::Sizes;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::evm::{EvmAddress, TxHash};
@@ -20,6 +19,7 @@ use x811_server::entropy::SystemEntropy;
 use x811_server::keys::{Identity, NewIdentity};
 use x811_server::{NetworkConfig, RpcUrl, ServerConfig};
 use x811_store::{Backend, Database, FileSnapshots, ReadRows};
+use x811_world::Sizes;
 
 use super::broken;
 use super::clients::{self, Answered, Outcome, Sender};

@@ -11,15 +11,16 @@
 
 use serde_json::json;
 use std::time::Duration;
+use x811_audit::receipt::{Receipt, verify};
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, CoseReceipt, Policy};
 use x811_ledger::checkpoint::Signed;
-use x811_ledger::keyring::Keyring;
-use x811_ledger::keys_statement::KeysStatement;
 use x811_ledger::port::ReadModel as _;
-use x811_ledger::receipt::{Issuer, Receipt, ReceiptError, build, verify};
-use x811_ledger::row::InteractionRow;
+use x811_ledger::receipt::{Issuer, ReceiptError, build};
 use x811_server::keys::Identity;
+use x811_world::keyring::Keyring;
+use x811_world::keys_statement::KeysStatement;
+use x811_world::row::InteractionRow;
 
 use super::cpu::now;
 use super::figures::{Latency, thousands};

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use x811_audit::KnownAgentKeys;
 use x811_client::identity::AgentName;
-use x811_ledger::audit::KnownAgentKeys;
 use x811_protocol::key::KeyId;
 
 use crate::bounded;

@@ -27,9 +27,10 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use x811_audit::{Options, Outcome, audit_export};
 use x811_client::clock::{Clock as _, SystemClock};
 use x811_eventlog::{Hash, ReadError};
-use x811_ledger::audit::{self, Options, Outcome, audit_export, audit_store};
+use x811_ledger::store_audit::audit_store;
 use x811_store::{Backend, OpenError, ReadRows};
 
 use crate::agent_keys::AgentKeyArgs;
@@ -205,7 +206,7 @@ fn proven(args: &Args) -> Result<Option<Vec<proofs::Proven>>, Failure> {
 }
 
 /// What the verdict and the trust come to (ledger-contract.md section 9).
-fn exit(report: &audit::Report) -> Exit {
+fn exit(report: &x811_audit::Report) -> Exit {
     match report.verdict {
         Outcome::Broken => Exit::Findings,
         Outcome::Incomplete => Exit::Incomplete,
@@ -240,7 +241,7 @@ async fn asked(args: &Args, is_json: bool) -> Result<Options, Failure> {
 pub(crate) async fn of_directory(
     directory: &Path,
     options: impl Into<Options>,
-) -> Result<audit::Report, Failure> {
+) -> Result<x811_audit::Report, Failure> {
     let store = open_store(directory).await?;
     let rows = match ReadRows::open_read_only(directory).await {
         Ok(rows) => Some(rows),
@@ -303,7 +304,7 @@ fn begun<R: io::Read + 'static>(
 struct Audited {
     source: PathBuf,
     #[serde(flatten)]
-    report: audit::Report,
+    report: x811_audit::Report,
     #[serde(skip_serializing_if = "Option::is_none")]
     network: Option<Hearing>,
     #[serde(skip_serializing_if = "Option::is_none")]

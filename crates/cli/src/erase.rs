@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 use x811_client::http::Erased;
-use x811_ledger::erasure::ReasonCode;
 use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
 use x811_protocol::stream::Subject;
+use x811_world::erasure::ReasonCode;
 
 use crate::context::Context;
 use crate::exit::Exit;

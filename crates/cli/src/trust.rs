@@ -3,10 +3,10 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use x811_audit::TrustedBy;
+use x811_audit::refresh::Refresh;
 use x811_eventlog::Policy;
 use x811_eventlog::note::NoteKey;
-use x811_ledger::audit::TrustedBy;
-use x811_ledger::refresh::Refresh;
 
 use crate::bounded;
 use crate::failure::Failure;

@@ -10,15 +10,14 @@
 //! stored, [`Unstored`] says so at once, and after [`MAX_UNSTORED_MS`] no messages are taken.
 
 use crate::clock::Clock;
-use crate::keys_statement::{KeysStatement, SignedKeys};
-use crate::world::World;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
+use x811_audit::verifier;
 use x811_eventlog::{BackendError, Checkpoint, CheckpointError, CoseReceipt, Frontier, Hash};
-use x811_protocol::event::LedgerOpened;
-use x811_protocol::key::{PublicKey, SecretKey};
-use x811_protocol::signature::Signature;
+use x811_protocol::key::SecretKey;
+use x811_world::World;
+use x811_world::keys_statement::{KeysStatement, SignedKeys};
 
 /// Time between two checkpoints, and before a failed one is tried again (ledger-contract.md
 /// section 1.5).
@@ -231,31 +230,12 @@ impl CheckpointSigner {
     }
 }
 
-/// Reads a checkpoint that `ledger` should have signed, with the keys it has there.
-///
-/// # Errors
-/// [`CheckpointError`] when it was changed, or is another log's.
-pub(crate) fn open(note: &str, ledger: &LedgerOpened) -> Result<Checkpoint, CheckpointError> {
-    let key = ledger.keys.checkpoint;
-    Checkpoint::open(note, &ledger.origin, *key.as_bytes(), verifier(key))
-}
-
 /// A checkpoint that was signed.
 struct Made {
     checkpoint: Checkpoint,
     note: String,
     cose_signature: [u8; 64],
     keys: Option<SignedKeys>,
-}
-
-/// Whether `key` signed the message: for policies, which name keys by their bytes.
-#[must_use]
-pub fn verifies(key: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
-    PublicKey::from_bytes(key).is_ok_and(|key| verifier(key)(message, signature))
-}
-
-fn verifier(key: PublicKey) -> impl Fn(&[u8], &[u8; 64]) -> bool {
-    move |message, signature| key.verify(message, &Signature::from_bytes(*signature))
 }
 
 /// Why checkpoints are not signed any more. The process must end, or stand by where another one is the

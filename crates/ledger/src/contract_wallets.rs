@@ -6,15 +6,15 @@
 //! *asserted* (record.md section 3).
 
 use crate::port::{ContractProof, ContractVerdict, ContractWallets, ContractsNotAsked};
-use crate::registry;
 use crate::sequencer::busy;
 use crate::submission::{MessageContent, Submission};
-use crate::world::World;
 use x811_protocol::code::Code;
 use x811_protocol::payload::registry::wallet_refused;
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::time::TimestampMs;
 use x811_protocol::wallet::{Wallet, WalletKind, binding_hash};
+use x811_world::World;
+use x811_world::registry;
 
 /// Has every contract wallet that `message` brings judged. One that is not accepted makes the
 /// content a refused one, as other proofs that do not hold do. A message that the registry would not

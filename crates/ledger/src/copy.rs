@@ -6,7 +6,6 @@
 
 use crate::port::{Commit, DamagedBody, LedgerStore};
 use crate::sequencer::read_event;
-use crate::world::Fault;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use x811_eventlog::{
@@ -15,6 +14,7 @@ use x811_eventlog::{
 };
 use x811_protocol::digest::Digest;
 use x811_protocol::time::TimestampMs;
+use x811_world::Fault;
 
 /// Records read at a time.
 const PAGE: usize = 1_024;

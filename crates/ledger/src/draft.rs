@@ -3,14 +3,11 @@
 
 mod journal;
 
-pub(crate) use journal::{Findable, SubjectJournal};
+pub(crate) use journal::SubjectJournal;
 
 use crate::answer::Accepted;
-use crate::policies;
 use crate::port::{Commit, Erased, NonceOutcome, SpentNonce};
-use crate::projection::Changes;
 use crate::sequencer::read_event;
-use crate::world::{Fault, FirstAnswer, World};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use x811_eventlog::{MAX_BATCH_BYTES, Record};
@@ -22,6 +19,9 @@ use x811_protocol::facts::Facts;
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
+use x811_world::policies;
+use x811_world::projection::Changes;
+use x811_world::{Fault, FirstAnswer, World};
 
 /// A batch stops taking more once it holds this much, so that one more item still fits.
 const BATCH_BYTES_GOAL: usize = MAX_BATCH_BYTES * 3 / 4;

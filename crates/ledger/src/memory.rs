@@ -5,10 +5,6 @@
 //! again. It can be told to fail: [`CommitFault`] says how.
 
 use crate::port::{Body, Commit, IndexCounts, LedgerStore, ReadModel, SpentNonce, Stretch};
-use crate::row::{
-    AgentRow, DeliveryRow, FoundAgent, InteractionRow, MAX_PAYERS, MemberRow, RowChange,
-    SubjectRow, TrustAsOf, TrustRow,
-};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +21,10 @@ use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
+use x811_world::row::{
+    AgentRow, DeliveryRow, FoundAgent, InteractionRow, MAX_PAYERS, MemberRow, RowChange,
+    SubjectRow, TrustAsOf, TrustRow,
+};
 
 /// How a commit is to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,6 @@
 //! decision indexes. A backend with transactions writes all of a [`Commit`] in one; nothing is
 //! acknowledged before it is durable (ledger-contract.md sections 1 and 2).
 
-use crate::row::{
-    DeliveryRow, FoundAgent, InteractionRow, MemberRow, RowChange, SubjectRow, TrustAsOf,
-};
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
@@ -20,6 +17,9 @@ use x811_protocol::facts::Facts;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
+use x811_world::row::{
+    DeliveryRow, FoundAgent, InteractionRow, MemberRow, RowChange, SubjectRow, TrustAsOf,
+};
 
 /// The canonical signable bytes of an accepted envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]

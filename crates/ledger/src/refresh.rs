@@ -1,39 +1,39 @@
-//! Papers, which are receipts and bundles, from before the ledger replaced its checkpoint key: how
-//! whoever knows the new key alone can hold them for good (ledger-contract.md section 8).
-//!
-//! Such a paper holds when the old key was in force where its checkpoint stands, as the newest keys
-//! statement says, and the newest checkpoint goes on where it ended, as a consistency proof shows.
-//! All three are in a [`Refresh`], a file beside the paper. In place of the proof a policy's quorum
-//! of witnesses will do, which have cosigned the old checkpoint.
+//! A refresh from what the running ledger keeps.
 
-mod build;
-mod file;
-mod hold;
+use crate::checkpoint::Signed;
+use crate::port::ReadModel;
+use crate::proof::{self, ProofError};
+use x811_audit::refresh::{Link, Refresh};
 
-pub use build::{RefreshError, build};
-pub use file::{NotARefresh, REFRESH_VERSION};
-pub use hold::{CheckpointHold, Paper, is_same_log, since_replaced};
-
-use crate::keys_statement::SignedKeys;
-use x811_eventlog::Hash;
-
-/// What the ledger says now of a paper's checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refresh {
-    /// The newest keys statement: which key was in force when.
-    pub keys: SignedKeys,
-    /// That the log goes on where the paper's checkpoint ended; absent in a file that is the ledger's
-    /// keys statement alone.
-    pub link: Option<Link>,
+/// Why a paper was not refreshed.
+#[derive(Debug, thiserror::Error)]
+pub enum RefreshError {
+    /// The ledger has no keys statement to give.
+    #[error("no keys statement was signed since the ledger was started: ask again")]
+    NoStatement,
+    /// The log gives no proof between the two sizes.
+    #[error(transparent)]
+    Proof(#[from] ProofError),
 }
 
-/// That a newer checkpoint goes on where an older one ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
-    /// The newer one, as it was signed, with all its signature lines.
-    pub checkpoint: String,
-    /// The consistency proof, from `size` to the newer checkpoint's size.
-    pub hashes: Vec<Hash>,
-    /// Records that the older one covers.
-    pub size: u64,
+/// Proves that `signed` goes on where a checkpoint over `size` records ended. The rows must reflect
+/// what `signed` covers.
+///
+/// # Errors
+/// [`RefreshError`].
+pub async fn build<R: ReadModel>(
+    rows: &R,
+    size: u64,
+    signed: &Signed,
+) -> Result<Refresh, RefreshError> {
+    let keys = signed.keys.clone().ok_or(RefreshError::NoStatement)?;
+    let proof = proof::consistency(rows, size, &signed.checkpoint).await?;
+    Ok(Refresh {
+        keys,
+        link: Some(Link {
+            checkpoint: signed.note.clone(),
+            hashes: proof.path,
+            size,
+        }),
+    })
 }

@@ -1,25 +1,26 @@
 //! The first half of a message's way: everything that needs no order. Runs in parallel, before the
 //! sequencer; what it finds is checked again at the message's turn.
 
-use crate::agent::{Agent, AgentStanding};
-use crate::world::World;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{
-    AcceptedHeader, EnvelopeRules, ParsedEnvelope, Unverified, VerifiedEnvelope, check_times,
-    verify,
+    AcceptedHeader, ParsedEnvelope, Unverified, VerifiedEnvelope, check_times, verify,
 };
 use x811_protocol::facts::Facts;
 use x811_protocol::key::{AgentKey, KeyId, PublicKey};
-use x811_protocol::parameters::{Leniency, Parameters};
+use x811_protocol::parameters::Parameters;
 use x811_protocol::payload::form::all_faults;
 use x811_protocol::payload::registry::{Operation, Registration, Verb};
 use x811_protocol::payload::{self, PayloadRules};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::shown::is_hidden;
 use x811_protocol::time::TimestampMs;
+use x811_world::World;
+use x811_world::agent::AgentStanding;
+use x811_world::reading::{envelope_rules, not_open, payload_rules};
+use x811_world::sender::{registered, sender};
 
 /// What an authentic message says.
 #[derive(Debug, Clone)]
@@ -344,63 +345,4 @@ fn read(envelope: &VerifiedEnvelope, rules: &PayloadRules) -> Result<MessageCont
                 rules,
             )
         })
-}
-
-/// The registered agent of that DID; X811-1001 without one.
-pub(crate) fn registered(world: &World, did: Did) -> Result<&Arc<Agent>, Refusal> {
-    world.agent(did).ok_or_else(|| {
-        Refusal::new(
-            Code::DidNotFound,
-            Kind::NotFound,
-            "the sender's DID is not registered here: register it first",
-        )
-    })
-}
-
-/// The registered, active sender; anything else answers as AX-30 says.
-pub(crate) fn sender(world: &World, did: Did, now: TimestampMs) -> Result<&Arc<Agent>, Refusal> {
-    let agent = registered(world, did)?;
-    match agent.standing(now) {
-        AgentStanding::Active => Ok(agent),
-        standing @ (AgentStanding::Deactivated
-        | AgentStanding::Expired
-        | AgentStanding::Revoked) => Err(not_taken(standing)),
-    }
-}
-
-/// X811-2003 for the standing of a sender (AE-94).
-pub(crate) fn not_taken(standing: AgentStanding) -> Refusal {
-    let status = standing.as_str();
-    Refusal::new(
-        Code::SignatureInvalid,
-        Kind::Authentication,
-        format!("the sender's DID is {status}: its messages are not taken"),
-    )
-    .with_details(serde_json::json!({ "did_status": status }))
-}
-
-/// How envelopes are read under `parameters`.
-pub fn envelope_rules(parameters: &Parameters) -> EnvelopeRules {
-    EnvelopeRules {
-        max_bytes: usize::try_from(parameters.limits.envelope_bytes).unwrap_or(usize::MAX),
-        lenient_ids: parameters.is_lenient(Leniency::Uuids),
-        reference_sdk: parameters.is_lenient(Leniency::ReferenceSdk),
-    }
-}
-
-/// How the ledger of that world reads payloads; `None` before it has parameters.
-pub fn payload_rules(world: &World) -> Option<PayloadRules> {
-    let (_, parameters) = world.parameters()?;
-    Some(PayloadRules {
-        rules: world.rules(),
-        ledger: world.identity().map(|opened| opened.did),
-        lenient_addresses: parameters.is_lenient(Leniency::Addresses),
-        reference_sdk: parameters.is_lenient(Leniency::ReferenceSdk),
-        max_inline_content_bytes: parameters.limits.inline_content_bytes,
-    })
-}
-
-/// X811-9002, HTTP 503, before the ledger has an identity and parameters.
-pub(crate) fn not_open() -> Refusal {
-    Refusal::not_now("the ledger is not open yet: send the same message again")
 }

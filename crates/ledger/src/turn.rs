@@ -7,44 +7,34 @@
 mod contract;
 mod descriptor;
 mod round;
-mod route;
 mod session;
 
-pub(crate) use contract::Surroundings as ContractSurroundings;
-pub(crate) use descriptor::Surroundings as DescriptorSurroundings;
-pub(crate) use round::Surroundings as RoundSurroundings;
-pub(crate) use route::{Reference, Route, route};
-pub(crate) use session::Surroundings as SessionSurroundings;
-
-use crate::agent::{Agent, AgentStanding};
 use crate::answer::TurnVerdict;
 use crate::draft::{BatchDraft, FirstRequest, SubjectJournal};
 use crate::port::NonceOutcome;
-use crate::quota;
-use crate::registry;
-use crate::schemas::Schemas;
-use crate::submission::{MessageContent, Submission, not_open, registered, sender};
+use crate::submission::{MessageContent, Submission};
 use crate::watch;
-use crate::world::{Fault, FirstAnswer, Live, World};
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
 use x811_protocol::code::Code;
-use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{Claim, Derived, EnvelopeAccepted, Event};
-use x811_protocol::evm::{EvmAddress, TxHash};
-use x811_protocol::facts::{Facts, RefersTo};
+use x811_protocol::facts::Facts;
 use x811_protocol::id::{EnvelopeId, InteractionId};
-use x811_protocol::interaction::{Context, Input, Interaction, ProviderView, repeated_payment};
+use x811_protocol::interaction::{Input, Interaction, repeated_payment};
 use x811_protocol::kernel::execute;
-use x811_protocol::observation::NetworkHead;
-use x811_protocol::parameters::Parameters;
 use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::refusal::{Kind, Refusal};
-use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
+use x811_world::agent::Agent;
+use x811_world::quota;
+use x811_world::reading::not_open;
+use x811_world::registry;
+use x811_world::route::{Reference, Route, route};
+use x811_world::schemas::Schemas;
+use x811_world::sender::{registered, sender};
+use x811_world::surroundings::interaction::Surroundings;
+use x811_world::{Fault, FirstAnswer, World};
 
 /// What was read from the indexes before the batch was decided.
 #[derive(Debug, Default)]
@@ -294,7 +284,7 @@ fn converse(
         // What is due of a subject that a message names lapses first, in a backlog too (machines.md section 3).
         watch::lapse_one(draft, named, now)?;
     }
-    let surroundings = Surroundings::of(draft.world(), id, message, facts, now);
+    let surroundings = Surroundings::of(draft.world(), id, &message.header, facts, now);
     let Some(surroundings) = surroundings else {
         return Ok(TurnVerdict::Refused(not_open()));
     };
@@ -399,138 +389,6 @@ fn ask_registry(
     };
     let appended = draft.append(&Stream::Agent(from), event, Some(&message.body), now)?;
     Ok(TurnVerdict::Recorded(appended.position))
-}
-
-/// What a decision about one interaction may look at, held so that a context can borrow it.
-pub(crate) struct Surroundings {
-    rules: Rules,
-    parameters: Arc<Parameters>,
-    parameters_position: u64,
-    heads: Vec<NetworkHead>,
-    provider: ProviderView,
-    ledger: Did,
-    initiator_wallets: Vec<EvmAddress>,
-    initiator_is_of_reference_sdk: bool,
-    request_key: Option<EnvelopeId>,
-    claimed: BTreeSet<Claim>,
-    awaited: BTreeSet<TxHash>,
-    agreement: Option<Arc<Live<x811_protocol::capability::agreement::State>>>,
-    contract: Option<Arc<Live<x811_protocol::contract::State>>>,
-}
-
-impl Surroundings {
-    fn of(
-        world: &World,
-        id: InteractionId,
-        message: &Submission,
-        facts: &Facts,
-        now: TimestampMs,
-    ) -> Option<Surroundings> {
-        let (initiator, provider) = match world.interaction(id) {
-            Some(live) => (
-                live.state.opening().initiator,
-                live.state.opening().provider,
-            ),
-            None => (message.header.from, message.header.to),
-        };
-        let surroundings = Surroundings::between(world, initiator, provider, BTreeSet::new(), now);
-        surroundings.map(|surroundings| surroundings.naming(world, id, &message.header, facts))
-    }
-
-    /// What a decision about an interaction between these two may look at, as of `now`; `None`
-    /// before the ledger has parameters.
-    pub(crate) fn between(
-        world: &World,
-        initiator: Did,
-        provider: Did,
-        claimed: BTreeSet<Claim>,
-        now: TimestampMs,
-    ) -> Option<Surroundings> {
-        let (parameters_position, parameters) = world.parameters()?;
-        let agent = world.agent(initiator);
-        let initiator_wallets = agent.map_or_else(Vec::new, |agent| {
-            agent.wallets.iter().map(|wallet| wallet.address).collect()
-        });
-        Some(Surroundings {
-            rules: world.rules(),
-            parameters: parameters.clone(),
-            parameters_position,
-            heads: world.heads(),
-            provider: view(world, provider, now),
-            ledger: world.identity()?.did,
-            initiator_wallets,
-            initiator_is_of_reference_sdk: agent.is_some_and(|agent| agent.reference_sdk.is_some()),
-            request_key: None,
-            claimed,
-            awaited: BTreeSet::new(),
-            agreement: None,
-            contract: None,
-        })
-    }
-
-    /// With the contract and the agreement that a REQUEST names, and the idempotency key by which
-    /// another message refers to this interaction.
-    pub(crate) fn naming(
-        self,
-        world: &World,
-        id: InteractionId,
-        header: &AcceptedHeader,
-        facts: &Facts,
-    ) -> Surroundings {
-        let request_key = match facts.refers_to() {
-            RefersTo::Envelope(reference) => Some(reference),
-            RefersTo::Itself
-            | RefersTo::Subject(_)
-            | RefersTo::Nothing
-            | RefersTo::EnvelopeIfKnown(_) => None,
-        };
-        let request_key = request_key
-            .filter(|reference| world.route(*reference).is_none())
-            .filter(|key| world.requested_under(header, *key) == Some(id));
-        let agreement = facts.names().find_map(Subject::agreement);
-        let contract = facts.names().find_map(Subject::contract);
-        Surroundings {
-            request_key,
-            agreement: agreement.and_then(|id| world.agreement(id)).cloned(),
-            contract: contract.and_then(|id| world.contract(id)).cloned(),
-            ..self
-        }
-    }
-
-    /// With what interactions that are not over wait for.
-    pub(crate) fn awaiting(self, awaited: BTreeSet<TxHash>) -> Surroundings {
-        Surroundings { awaited, ..self }
-    }
-
-    pub(crate) fn context(&self) -> Context<'_> {
-        Context {
-            rules: self.rules,
-            parameters: &self.parameters,
-            parameters_position: self.parameters_position,
-            heads: &self.heads,
-            provider: &self.provider,
-            initiator_wallets: &self.initiator_wallets,
-            initiator_is_of_reference_sdk: self.initiator_is_of_reference_sdk,
-            request_key: self.request_key,
-            ledger: self.ledger,
-            claimed: &self.claimed,
-            awaited: &self.awaited,
-            agreement: self.agreement.as_ref().map(|live| &live.state),
-            contract: self.contract.as_ref().map(|live| &live.state),
-        }
-    }
-}
-
-fn view(world: &World, provider: Did, now: TimestampMs) -> ProviderView {
-    world
-        .agent(provider)
-        .map_or_else(ProviderView::default, |agent| ProviderView {
-            active: agent.standing(now) == AgentStanding::Active,
-            capabilities: agent.capabilities.clone(),
-            wallet: agent.default_payee(),
-            receipts: agent.receipts,
-            last_receipt: agent.last_receipt,
-        })
 }
 
 #[cfg(test)]

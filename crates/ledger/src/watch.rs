@@ -1,10 +1,7 @@
 //! Observations and time: what happens to interactions when nobody sends anything.
 
-use crate::draft::{BatchDraft, Findable, SubjectJournal};
-use crate::turn::{
-    ContractSurroundings, Lookups, RoundSurroundings, SessionSurroundings, Surroundings,
-};
-use crate::world::{Fault, World};
+use crate::draft::{BatchDraft, SubjectJournal};
+use crate::turn::Lookups;
 use std::collections::BTreeSet;
 use x811_protocol::capability::agreement::Agreement;
 use x811_protocol::capability::session::Session;
@@ -21,10 +18,10 @@ use x811_protocol::round::{self, CycleDrawn, Round};
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
-
-/// How many lapses are recorded at one moment before something else is decided, although more are due: so many
-/// that a backlog is soon over, so few that nobody waits long for a turn. The audit counts them.
-pub(crate) const LAPSES_AT_A_TIME: usize = 256;
+use x811_world::Findable;
+use x811_world::surroundings::interaction::Surroundings;
+use x811_world::surroundings::{contract, round as round_surroundings, session};
+use x811_world::{Fault, LAPSES_AT_A_TIME, World};
 
 /// How far an observation was taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -423,7 +420,7 @@ fn lapse_next_of(
         // Time does nothing to what an agent says of itself, and an exclusion ends without a record.
         Subject::Descriptor(_) | Subject::Conduct(_) => Ok(None),
         Subject::Session(id) => {
-            let Some(surroundings) = SessionSurroundings::bare(draft.world()) else {
+            let Some(surroundings) = session::Surroundings::bare(draft.world()) else {
                 return Ok(None);
             };
             let journal = SubjectJournal::<Session>::open(draft, id, None, now);
@@ -434,7 +431,7 @@ fn lapse_next_of(
             lapse_of(journal, &(), now)
         }
         Subject::Round(id) => {
-            let Some(surroundings) = RoundSurroundings::bare(draft.world()) else {
+            let Some(surroundings) = round_surroundings::Surroundings::bare(draft.world()) else {
                 return Ok(None);
             };
             let journal = SubjectJournal::<Round>::open(draft, id, None, now);
@@ -446,7 +443,7 @@ fn lapse_next_of(
                 return Ok(None);
             };
             let responder = live.state.opening().responder;
-            let Some(surroundings) = ContractSurroundings::of(world, responder, now) else {
+            let Some(surroundings) = contract::Surroundings::of(world, responder, now) else {
                 return Ok(None);
             };
             let journal = SubjectJournal::<Contract>::open(draft, id, None, now);

@@ -21,7 +21,6 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use x811_ledger::checkpoint::{Signed, Unstored};
 use x811_ledger::clock::Clock;
-use x811_ledger::keys_statement::SignedKeys;
 use x811_ledger::sequencer::Ledger;
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::key::SecretKey;
@@ -29,6 +28,7 @@ use x811_protocol::parameters::Parameters;
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_store::{Backend, ReadRows, StoreFault};
 use x811_watcher::NetworkHealth;
+use x811_world::keys_statement::SignedKeys;
 
 /// How long a read waits for the rows to catch up.
 const ROWS_PATIENCE_MS: u64 = 5_000;

@@ -31,9 +31,7 @@ use nonces::SpentNonces;
 use serde_json::json;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
-use x811_ledger::agent::AgentStanding;
 use x811_ledger::clock::Clock;
-use x811_ledger::world::World;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::key::KeyId;
@@ -42,6 +40,8 @@ use x811_protocol::signed_read::{
     ACCEPT_SIGNATURE, ProofError, ReadProof, SIGNATURE, SIGNATURE_INPUT, Target, WANTED,
 };
 use x811_protocol::time::TimestampMs;
+use x811_world::World;
+use x811_world::agent::AgentStanding;
 
 /// Who may do more than the parties.
 #[derive(Debug, Clone, Default)]

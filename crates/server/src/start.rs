@@ -44,7 +44,6 @@ use x811_ledger::entropy::Entropy;
 use x811_ledger::port::LedgerStore as _;
 use x811_ledger::sequencer::{self, Opening};
 use x811_ledger::snapshot::Snapshots;
-use x811_ledger::world::World;
 use x811_protocol::event::{LedgerKeyRotated, LedgerOpened};
 use x811_protocol::parameters::FinalBy;
 use x811_protocol::time::TimestampMs;
@@ -52,6 +51,7 @@ use x811_store::{Backend, CheckpointPlaces, FileCheckpointStore, FileSnapshots};
 use x811_watcher::checks::{CheckFailure, Misfit, verify_endpoint};
 use x811_watcher::rpc::{EndpointError, RpcLimits, RpcSource};
 use x811_watcher::{ChainSource as _, HeadTag, SourceError};
+use x811_world::World;
 
 pub use checkpoint::CheckpointFault;
 pub use files::TooFewFiles;

@@ -37,13 +37,29 @@ const RULES: &[Rule] = &[
         never_reaches: PURE,
     },
     Rule {
-        package: "x811-ledger",
+        package: "x811-world",
         may_use: &["x811-protocol", "x811-eventlog"],
+        never_reaches: PURE,
+    },
+    Rule {
+        package: "x811-audit",
+        may_use: &["x811-protocol", "x811-eventlog", "x811-world"],
+        never_reaches: PURE,
+    },
+    Rule {
+        package: "x811-ledger",
+        may_use: CORE,
         never_reaches: &["axum", "sqlx", "alloy", "reqwest"],
     },
     Rule {
         package: "x811-store",
-        may_use: &["x811-protocol", "x811-eventlog", "x811-ledger"],
+        may_use: &[
+            "x811-protocol",
+            "x811-eventlog",
+            "x811-world",
+            "x811-audit",
+            "x811-ledger",
+        ],
         // sqlx's macros link the driver: SQLite would be compiled twice.
         never_reaches: &["axum", "alloy", "reqwest", "sqlx-macros"],
     },
@@ -89,9 +105,14 @@ const RULES: &[Rule] = &[
     },
 ];
 
+/// What an auditor has to trust.
+const CORE: &[&str] = &["x811-protocol", "x811-eventlog", "x811-world", "x811-audit"];
+
 const LIBRARIES: &[&str] = &[
     "x811-protocol",
     "x811-eventlog",
+    "x811-world",
+    "x811-audit",
     "x811-ledger",
     "x811-store",
     "x811-watcher",
@@ -101,6 +122,8 @@ const LIBRARIES: &[&str] = &[
 const LIBRARIES_AND_SERVER: &[&str] = &[
     "x811-protocol",
     "x811-eventlog",
+    "x811-world",
+    "x811-audit",
     "x811-ledger",
     "x811-store",
     "x811-watcher",
@@ -111,6 +134,8 @@ const LIBRARIES_AND_SERVER: &[&str] = &[
 const BELOW_DEVCHAIN: &[&str] = &[
     "x811-protocol",
     "x811-eventlog",
+    "x811-world",
+    "x811-audit",
     "x811-ledger",
     "x811-store",
     "x811-watcher",
@@ -123,6 +148,8 @@ const BELOW_DEVCHAIN: &[&str] = &[
 const BELOW_PROGRAMS: &[&str] = &[
     "x811-protocol",
     "x811-eventlog",
+    "x811-world",
+    "x811-audit",
     "x811-ledger",
     "x811-store",
     "x811-watcher",

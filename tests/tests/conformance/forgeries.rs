@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use x811_ledger::audit::{Cause, Report, audit_export};
+use x811_audit::{Cause, Report, audit_export};
 use x811_tests::anvil::checkout;
 use x811_tests::size::from_environment;
 use x811_tests::verifiers::{Job, Verifier};

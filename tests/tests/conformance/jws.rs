@@ -10,8 +10,8 @@
 use serde_json::{Value, json};
 use std::fs;
 use tempfile::TempDir;
+use x811_audit::export::{Item, Reader};
 use x811_eventlog::Record;
-use x811_ledger::export::{Item, Reader};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::capability::agreement::JWS_TYPE;
 use x811_protocol::event::Event;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use serde::Serialize;
+use x811_audit::{HashAudit, HashReport, Options, PAGE_RECORDS, Piece};
 use x811_eventlog::{EventLog as _, Record};
-use x811_ledger::audit::{HashAudit, HashReport, Options, PAGE_RECORDS, Piece};
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::digest::Digest;
 use x811_store::Backend;

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use serde::Serialize;
-use x811_ledger::audit::{AgainstError, Comparison, PaperReport, compare};
+use x811_audit::{AgainstError, Comparison, PaperReport, compare};
 
 use crate::data_dir::unreadable;
 use crate::exit::Exit;

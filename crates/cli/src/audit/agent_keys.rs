@@ -1,6 +1,6 @@
 //! The part of an audit report about the keys of agents.
 
-use x811_ledger::audit::Report;
+use x811_audit::Report;
 
 use super::summary::Check;
 
@@ -42,7 +42,7 @@ pub(super) fn note(report: &Report) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use x811_ledger::audit::{AgentKeysReport, Auditor};
+    use x811_audit::{AgentKeysReport, Auditor};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! The part of an audit report about statements that the ledger alone attests.
 
-use x811_ledger::audit::{Erasure, Report};
+use x811_audit::{Erasure, Report};
 
 /// A note for each kind, with its count.
 pub(super) fn notes(report: &Report) -> impl Iterator<Item = String> {

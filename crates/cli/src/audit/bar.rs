@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressBarIter, ProgressStyle};
-use x811_ledger::audit::Options;
+use x811_audit::Options;
 
 const OF_BYTES: &str = "auditing {wide_bar} {bytes} of {total_bytes}, {eta} left";
 const OF_RECORDS: &str = "auditing {wide_bar} {human_pos} of {human_len} records, {eta} left";

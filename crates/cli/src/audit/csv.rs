@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use x811_ledger::audit::{Finding, ListedInteraction, Listing, Payment, Report, Totals};
+use x811_audit::{Finding, ListedInteraction, Listing, Payment, Report, Totals};
 use x811_protocol::event::Level;
 use x811_protocol::settlement_view::ProviderPaid;
 

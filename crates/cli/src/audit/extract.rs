@@ -1,6 +1,6 @@
 //! What an audit says of checkpoints, and of a bundle.
 
-use x811_ledger::audit::{Cause, Report, Unchecked};
+use x811_audit::{Cause, Report, Unchecked};
 
 use super::summary::Check;
 

@@ -1,6 +1,6 @@
 //! Files that somebody took for an export.
 
-use x811_ledger::export::foreign_file;
+use x811_audit::export::foreign_file;
 
 use crate::kinds;
 

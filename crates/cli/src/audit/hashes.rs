@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use x811_ledger::audit::{HashReport, Options, hash_export, hash_store};
-use x811_ledger::export::Scope;
+use x811_audit::export::Scope;
+use x811_audit::{HashReport, Options, hash_export};
+use x811_ledger::store_audit::hash_store;
 
 use super::bar::Bar;
 use super::summary::Check;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use x811_ledger::audit::{Listing, Period};
+use x811_audit::{Listing, Period};
 use x811_protocol::time::TimestampMs;
 
 use super::Audited;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use x811_ledger::audit::{
+use x811_audit::{
     ChainPlace, DeclaredTransaction, Finding, Heard, RecordedEvidence, RecordedSighting, Report,
     Sighting, TransferCounts,
 };

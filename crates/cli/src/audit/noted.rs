@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use x811_audit::Report;
 use x811_eventlog::Checkpoint;
-use x811_ledger::audit::Report;
 
 use crate::bounded;
 use crate::failure::Failure;

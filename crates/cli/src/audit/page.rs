@@ -10,7 +10,7 @@ mod tables;
 
 use std::fmt::{self, Display, Formatter};
 
-use x811_ledger::audit::{Given, Outcome, Report};
+use x811_audit::{Given, Outcome, Report};
 use x811_protocol::time::TimestampMs;
 
 use super::network::Hearing;

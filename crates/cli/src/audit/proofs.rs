@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use x811_audit::export::{Item, Reader};
+use x811_audit::verifies;
+use x811_audit::{Cause, Finding, Outcome, Report};
 use x811_eventlog::{EventLog as _, Hash, Policy, Record, TlogProof};
-use x811_ledger::audit::{Cause, Finding, Outcome, Report};
-use x811_ledger::checkpoint::verifies;
-use x811_ledger::export::{Item, Reader};
 use x811_ledger::port::LedgerStore as _;
 
 use super::bar::Bar;

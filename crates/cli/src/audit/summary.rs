@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use x811_ledger::audit::{Cause, FactCounts, Finding, Report};
+use x811_audit::{Cause, FactCounts, Finding, Report};
 
 use super::{agent_keys, attested, extract, terms, trust};
 
@@ -378,7 +378,7 @@ pub(super) fn ranges(positions: &[u64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use x811_ledger::audit::{Auditor, Downtimes};
+    use x811_audit::{Auditor, Downtimes};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Under which terms the ledger decided about payments, what changed when, what was paid, and what the
 //! rules allowed and people should know.
 
-use x811_ledger::audit::{LateLapse, NetworkReport, PaidSums, ParameterChange, Report};
+use x811_audit::{LateLapse, NetworkReport, PaidSums, ParameterChange, Report};
 use x811_protocol::parameters::{FinalBy, PayerBindingRule};
 use x811_protocol::settlement::level::STAND_IN_BLOCKS;
 
@@ -173,7 +173,7 @@ pub(super) fn downtimes(report: &Report) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use x811_ledger::audit::{Auditor, ParametersReport, Remark};
+    use x811_audit::{Auditor, ParametersReport, Remark};
     use x811_protocol::time::TimestampMs;
 
     use super::*;

@@ -8,7 +8,6 @@ use uuid::Uuid;
 use x811_ledger::clock::ManualClock;
 use x811_ledger::entropy::Entropy;
 use x811_ledger::port::ReadModel;
-use x811_ledger::row::{InteractionRow, RowChange};
 use x811_ledger::sequencer::{Ledger, Opening, open};
 use x811_protocol::did::Did;
 use x811_protocol::event::{LedgerKeys, LedgerOpened};
@@ -16,6 +15,7 @@ use x811_protocol::id::EnvelopeId;
 use x811_protocol::key::SecretKey;
 use x811_protocol::parameters::{AEEP_LOOKS_MS, Limits, Parameters, PayerBindingRule, Windows};
 use x811_protocol::time::TimestampMs;
+use x811_world::row::{InteractionRow, RowChange};
 
 use super::*;
 use crate::command::Global;
@@ -232,19 +232,21 @@ async fn more_findings_than_are_shown_are_counted_by_cause() {
     let directory = TempDir::new().unwrap();
     let _ledger = running(directory.path()).await;
     let mut report = of_directory(directory.path(), None).await.unwrap();
-    let finding = |position| audit::Finding {
+    let finding = |position| x811_audit::Finding {
         position,
         line: None,
         stream: None,
         field: "leaf".to_owned(),
-        cause: audit::Cause::Missing,
+        cause: x811_audit::Cause::Missing,
         sentence: "gone".to_owned(),
     };
     report.verdict = Outcome::Broken;
     report.tail = None;
     report.findings = (0..25).map(finding).collect();
     report.findings_left_out = 7;
-    report.findings_by_cause.insert(audit::Cause::Missing, 32);
+    report
+        .findings_by_cause
+        .insert(x811_audit::Cause::Missing, 32);
     let (mut out, text, _) = Out::captured(false);
     out.report(&Audited {
         source: PathBuf::from("log.x811"),

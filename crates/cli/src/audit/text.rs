@@ -1,6 +1,6 @@
 //! An audit for a person at a terminal.
 
-use x811_ledger::audit::{Finding, Outcome};
+use x811_audit::{Finding, Outcome};
 
 use super::Audited;
 use super::network::Hearing;

@@ -1,6 +1,6 @@
 //! What an audit says of whose log it was.
 
-use x811_ledger::audit::{Cosigned, Given, Trust, Verdict};
+use x811_audit::{Cosigned, Given, Trust, Verdict};
 use x811_protocol::time::TimestampMs;
 
 use super::summary::Check;

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use x811_audit::export::Trailer;
 use x811_ledger::checkpoint::CheckpointStore as _;
-use x811_ledger::export::{Trailer, UpTo, WriteError, write};
+use x811_ledger::export::{UpTo, WriteError, write};
 use x811_store::{Backend, FileCheckpointStore};
 
 use super::until::{self, Awaited};

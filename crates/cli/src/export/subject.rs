@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use x811_audit::audit_export;
+use x811_audit::export::Scope;
 use x811_eventlog::Hash;
-use x811_ledger::audit::audit_export;
-use x811_ledger::export::Scope;
 use x811_protocol::stream::Subject;
 
 use super::{sink::Sink, unwritten};
@@ -60,10 +60,10 @@ pub(super) async fn write(
     use x811_eventlog::Checkpoint;
     use x811_ledger::export::SubjectBundle;
     use x811_ledger::keyring;
-    use x811_ledger::keys_statement::KeysStatement;
     use x811_protocol::event::LedgerRole;
     use x811_server::keys::Identity;
     use x811_store::ReadRows;
+    use x811_world::keys_statement::KeysStatement;
 
     use super::until::rows_at;
 

@@ -5,10 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use x811_audit::verifies;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::policy::Trusted;
 use x811_eventlog::{Checkpoint, EventLog as _, Hash, Policy};
-use x811_ledger::checkpoint::{CheckpointStore as _, verifies};
+use x811_ledger::checkpoint::CheckpointStore as _;
 use x811_ledger::export::{TilesError, write_tiles};
 use x811_ledger::keyring;
 use x811_ledger::port::LedgerStore as _;

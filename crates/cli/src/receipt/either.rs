@@ -1,10 +1,10 @@
 //! A receipt in whichever of its two forms a file has.
 
-use x811_eventlog::Checkpoint;
-use x811_ledger::export::foreign_file;
-use x811_ledger::receipt::{
+use x811_audit::export::foreign_file;
+use x811_audit::receipt::{
     Checked, CompactReceipt, Receipt, Trusted, verify_compact_trusting, verify_trusting,
 };
+use x811_eventlog::Checkpoint;
 
 use crate::failure::Failure;
 use crate::kinds::{self, Kind};

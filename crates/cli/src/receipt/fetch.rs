@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use x811_ledger::receipt::{PaidPayment, Trusted};
+use x811_audit::receipt::{PaidPayment, Trusted};
 
 use super::either::AnyReceipt;
 use super::{InteractionId, file};

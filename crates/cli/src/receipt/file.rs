@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use x811_ledger::receipt::MAX_RECEIPT_BYTES;
+use x811_audit::receipt::MAX_RECEIPT_BYTES;
 
 use crate::failure::Failure;
 use crate::whole::unwritten;

@@ -1,6 +1,6 @@
 //! `x811 receipt verify --rpc URL`: the transfers themselves, on their network.
 
-use x811_ledger::receipt::{Checked, ClaimVerdict, PaidTransfer};
+use x811_audit::receipt::{Checked, ClaimVerdict, PaidTransfer};
 use x811_protocol::evm::ChainId;
 use x811_protocol::observation::{Block, Transfer};
 use x811_protocol::settlement::Fit;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use x811_ledger::receipt::{Receipt, tlog_proof};
+use x811_audit::receipt::{Receipt, tlog_proof};
 
 use super::either::no_receipt;
 use super::file;

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use x811_audit::export::{Header, Item, Reader, Scope};
+use x811_audit::receipt::Trusted;
+use x811_audit::refresh::Refresh;
 use x811_eventlog::{Checkpoint, Policy};
-use x811_ledger::export::{Header, Item, Reader, Scope};
-use x811_ledger::receipt::Trusted;
-use x811_ledger::refresh::Refresh;
 
 use super::either::{AnyReceipt, no_receipt};
 use super::file;

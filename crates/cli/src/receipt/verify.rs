@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use x811_ledger::receipt::{Checked, ClaimVerdict, PaidPayment, Trusted};
-use x811_ledger::standing::Standing;
+use x811_audit::receipt::{Checked, ClaimVerdict, PaidPayment, Trusted};
+use x811_audit::standing::Standing;
 
 use super::either::{AnyReceipt, no_receipt};
 use super::{file, network};

@@ -4,11 +4,12 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use super::{DemoError, Story};
+use x811_audit::{Options, Report};
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, EventLog as _};
-use x811_ledger::audit::{Options, Report, audit_store};
 use x811_ledger::checkpoint::CheckpointStore as _;
 use x811_ledger::port::LedgerStore as _;
+use x811_ledger::store_audit::audit_store;
 use x811_server::ServerConfig;
 use x811_store::{Backend, FileCheckpointStore, ReadRows};
 

@@ -3,12 +3,12 @@
 use super::sample::{did, envelope_id};
 use super::{Places, RowsPlace};
 use crate::port::ReadModel;
-use crate::row::{DeliveryRow, InteractionRow, MemberRow, RowChange, StreamRow, SubjectRow};
 use serde_json::json;
 use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
+use x811_world::row::{DeliveryRow, InteractionRow, MemberRow, RowChange, StreamRow, SubjectRow};
 
 fn interaction(n: u64, state: &str) -> InteractionRow {
     InteractionRow {

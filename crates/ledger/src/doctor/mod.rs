@@ -12,14 +12,14 @@ pub use readable::{Readable, readable};
 pub use signed::{SignedFault, check_signed};
 
 use crate::port::{LedgerStore, ReadModel};
-use crate::projection;
-use crate::row::RowChange;
 use crate::sequencer::read_event;
-use crate::world::World;
 use indexes::Expected;
 use std::collections::BTreeMap;
 use x811_eventlog::{AppendError, ChainVerifier, EventLog, ReadError, Record};
 use x811_protocol::event::{BodiesErased, Event, LedgerEvent};
+use x811_world::World;
+use x811_world::projection;
+use x811_world::row::RowChange;
 
 /// Records read at a time.
 const PAGE: usize = 1_024;

@@ -1,7 +1,8 @@
 //! Whether the log extends the checkpoint that was signed last: what a start would say, and more.
 
 use super::Examined;
-use crate::checkpoint::{Misfit, open};
+use crate::checkpoint::Misfit;
+use x811_audit::open;
 use x811_eventlog::{Checkpoint, CheckpointError};
 use x811_protocol::event::LedgerOpened;
 

@@ -1,61 +1,12 @@
 //! One subject's stream in a draft: what its machine decides is sealed, applied and kept.
 
 use super::{Appended, BatchDraft};
-use crate::world::{Fault, HeldMachine, World};
 use std::sync::Arc;
 use x811_protocol::event::Event;
-use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Interaction, State};
-use x811_protocol::kernel::{Illegal, Journal, Machine};
-use x811_protocol::stream::{Stream, Subject};
+use x811_protocol::kernel::{Illegal, Journal};
+use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
-
-/// A machine whose subjects a draft can find.
-pub(crate) trait Findable: Machine<State: Clone> {
-    /// What one of its subjects is named by.
-    type Name: Copy;
-
-    /// The subject of that name.
-    fn subject(name: Self::Name) -> Subject;
-
-    /// Its state, while it takes records.
-    fn state(world: &World, name: Self::Name) -> Option<Self::State>;
-
-    /// Its state after the last record, also when that ended it.
-    fn latest(world: &World, name: Self::Name) -> Option<Self::State>;
-}
-
-impl Findable for Interaction {
-    type Name = InteractionId;
-
-    fn subject(name: InteractionId) -> Subject {
-        Subject::Interaction(name)
-    }
-
-    fn state(world: &World, name: InteractionId) -> Option<State> {
-        world.watching(name).map(|live| live.state.clone())
-    }
-
-    fn latest(world: &World, name: InteractionId) -> Option<State> {
-        world.latest(name).map(|live| live.state.clone())
-    }
-}
-
-impl<M: HeldMachine> Findable for M {
-    type Name = M::Id;
-
-    fn subject(name: M::Id) -> Subject {
-        <M as x811_protocol::kernel::SubjectMachine>::subject(name)
-    }
-
-    fn state(world: &World, name: M::Id) -> Option<M::State> {
-        M::of(world).get(name).map(|live| live.state.clone())
-    }
-
-    fn latest(world: &World, name: M::Id) -> Option<M::State> {
-        M::of(world).latest(name).map(|live| live.state.clone())
-    }
-}
+use x811_world::{Fault, Findable};
 
 /// One subject's stream in a draft.
 pub(crate) struct SubjectJournal<'a, M: Findable> {

@@ -7,14 +7,14 @@ use x811_protocol::canonical::to_canonical;
 use x811_protocol::event::{Event, LedgerEvent};
 use x811_protocol::key::SecretKey;
 
-use super::links;
-use super::opening::Opening;
-use super::{Header, LastRecord, Scope, SignedEnd, StreamEnd, Trailer};
-use crate::keys_statement::SignedKeys;
 use crate::port::{DamagedBody, LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
-use crate::standing::Settling;
+use x811_audit::export::{
+    Header, LastRecord, Opening, Scope, SignedEnd, StreamEnd, Trailer, has_links, links,
+};
+use x811_audit::standing::Settling;
 use x811_protocol::stream::{Stream, Subject};
+use x811_world::keys_statement::SignedKeys;
 
 /// Positions of a stream that are read at a time.
 const POSITIONS: usize = 256;
@@ -455,7 +455,7 @@ async fn linked<S: LedgerStore, R: ReadModel>(
     let (mut found, mut open) = (BTreeSet::new(), vec![Stream::Of(subject)]);
     while let Some(stream) = open.pop() {
         let name = stream.to_string();
-        if !links::has_links(&stream) {
+        if !has_links(&stream) {
             continue;
         }
         let mut from_seq = 0;
@@ -463,7 +463,7 @@ async fn linked<S: LedgerStore, R: ReadModel>(
             let positions = rows.stream_positions(&name, from_seq, POSITIONS).await?;
             for position in positions.iter().filter(|position| **position < size) {
                 let event = event(&record_at(store, *position).await?)?;
-                let new = links::links(&stream, &event).into_iter();
+                let new = links(&stream, &event).into_iter();
                 open.extend(new.filter(|linked| found.insert(linked.to_string())));
             }
             from_seq += positions.len() as u64;

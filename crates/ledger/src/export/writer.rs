@@ -6,8 +6,8 @@ use x811_eventlog::{Checkpoint, CheckpointError, EventLog, Frontier, Hash, ReadE
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::event::{Event, LedgerEvent};
 
-use super::{Header, Scope, Trailer};
 use crate::port::LedgerStore;
+use x811_audit::export::{Header, Scope, Trailer};
 
 /// Records read at a time; their bodies are held in memory together.
 const PAGE: usize = 64;

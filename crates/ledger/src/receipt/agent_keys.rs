@@ -1,8 +1,9 @@
 //! The records that gave the initiator its keys, where its messages are signed by several.
 
-use super::{Enclosed, ReceiptError};
+use super::ReceiptError;
 use crate::port::{LedgerStore, ReadModel};
 use std::collections::BTreeMap;
+use x811_audit::receipt::Enclosed;
 use x811_eventlog::Record;
 use x811_protocol::did::Did;
 use x811_protocol::event::{AgentEvent, Event};

@@ -1,15 +1,13 @@
 //! A receipt from what the running ledger keeps.
 
-use super::{CompactReceipt, Enclosed, Leaf, Opened, Receipt, agent_keys, ask, version_of};
+use super::agent_keys;
 use crate::checkpoint::Signed;
-use crate::export::{LastRecord, SignedEnd, StreamEnd};
-use crate::keyring::Keyring;
-use crate::keys_statement::SignedKeys;
 use crate::port::{Body, DamagedBody, LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
-use crate::row::InteractionRow;
-use crate::standing::{Settling, Standing};
 use std::collections::HashMap;
+use x811_audit::export::{LastRecord, SignedEnd, StreamEnd};
+use x811_audit::receipt::{CompactReceipt, Enclosed, Leaf, Opened, Receipt, ask, version_of};
+use x811_audit::standing::{Settling, Standing};
 use x811_eventlog::{CoseReceipt, Hash, Node, ReadError, Record};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -20,6 +18,9 @@ use x811_protocol::id::EnvelopeId;
 use x811_protocol::key::SecretKey;
 use x811_protocol::signature::Signature;
 use x811_protocol::stream::Stream;
+use x811_world::keyring::Keyring;
+use x811_world::keys_statement::SignedKeys;
+use x811_world::row::InteractionRow;
 
 /// Most records of an interaction that are read; the limits of a ledger allow far fewer.
 const MAX_RECORDS: usize = 1_000;

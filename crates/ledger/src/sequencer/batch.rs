@@ -11,7 +11,6 @@ use crate::port::LedgerStore;
 use crate::submission::MessageContent;
 use crate::turn::{self, Lookups};
 use crate::watch::{self, AfterLapses, Progress};
-use crate::world::World;
 use std::collections::{BTreeSet, HashMap};
 use tokio::sync::oneshot;
 use x811_eventlog::{EventLog, ReadError};
@@ -26,6 +25,7 @@ use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
+use x811_world::World;
 
 /// When to try again while the ledger is busy.
 const BUSY_RETRY_MS: u64 = 1_000;
@@ -384,10 +384,10 @@ fn lapse_before(
 
 /// What becomes of an order to lift an exclusion.
 fn lifted(
-    outcome: Result<Result<LiftAnswer, Refusal>, crate::world::Fault>,
+    outcome: Result<Result<LiftAnswer, Refusal>, x811_world::Fault>,
     reply: oneshot::Sender<Result<LiftAnswer, Refusal>>,
     replies: &mut Vec<Reply>,
-) -> Option<crate::world::Fault> {
+) -> Option<x811_world::Fault> {
     let (answer, fault) = match outcome {
         Ok(Ok(done)) => {
             replies.push(Reply::Lift { done, to: reply });

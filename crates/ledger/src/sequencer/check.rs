@@ -3,13 +3,13 @@
 
 use super::repeat::Sent;
 use crate::submission::{self, Opened, Submission, VerdictBasis};
-use crate::world::World;
 use std::sync::Arc;
 use tokio::sync::watch;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{ParsedEnvelope, Unverified};
 use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
+use x811_world::World;
 
 /// An authentic message, or why it is none.
 pub(super) type Checked = Result<Box<Submission>, Box<Refused>>;

@@ -8,16 +8,16 @@ use crate::answer::{Accepted, Answer, TurnVerdict};
 use crate::clock::Clock;
 use crate::draft::BatchDraft;
 use crate::entropy::Entropy;
-use crate::notice::Owed;
 use crate::port::{Commit, LedgerStore};
-use crate::projection::Changes;
 use crate::turn::nonce_replay;
-use crate::world::{Fault, World};
 use std::sync::Arc;
 use x811_eventlog::{AppendError, EventLog, ReadError, Record};
 use x811_protocol::code::Code;
 use x811_protocol::event::Event;
 use x811_protocol::refusal::{Kind, Refusal};
+use x811_world::notice::Owed;
+use x811_world::projection::Changes;
+use x811_world::{Fault, World};
 
 /// Why the sequencer ended. The process must end with it and start again.
 #[derive(Debug, thiserror::Error)]

@@ -5,10 +5,8 @@ use super::handle::gone;
 use super::{ErasureAnswer, Item, Ledger};
 use crate::clock::Clock;
 use crate::draft::BatchDraft;
-use crate::erasure::{self, Erasure, ErasureRequest, engaged_by};
 use crate::port::{LedgerStore, ReadModel};
 use crate::sequencer::read_event;
-use crate::world::Fault;
 use std::collections::HashMap;
 use tokio::sync::{mpsc, oneshot};
 use x811_eventlog::{EventLog as _, ReadError, Record};
@@ -17,6 +15,8 @@ use x811_protocol::id::ContractId;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
+use x811_world::Fault;
+use x811_world::erasure::{self, Erasure, ErasureRequest, engaged_by};
 
 /// Records of a subject that are looked up at a time.
 const PAGE_RECORDS: usize = 256;

@@ -12,14 +12,14 @@ use super::{Item, Ledger, Readiness};
 use crate::clock::{Clock, LedgerClock};
 use crate::figures::Figures;
 use crate::port::{LedgerStore, ReadModel};
-use crate::projection;
-use crate::row::RowChange;
-use crate::world::World;
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use x811_eventlog::{ChainVerifier, EventLog, ReadError};
+use x811_world::World;
+use x811_world::projection;
+use x811_world::row::RowChange;
 
 /// Records read at a time.
 const PAGE: usize = 1_024;

@@ -8,7 +8,6 @@ use super::together::Together;
 use crate::clock::{Clock, LedgerClock};
 use crate::figures::Figures;
 use crate::port::LedgerStore;
-use crate::world::World;
 use imbl::OrdSet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use x811_protocol::evm::TxHash;
 use x811_protocol::observation::Observation;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
+use x811_world::World;
 
 /// Whether the ledger takes messages.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use super::batch::Reply;
 use crate::answer::Accepted;
 use crate::draft::{Decided, Unwritten};
 use crate::port::{Commit, LedgerStore};
-use crate::projection::Changes;
-use crate::world::World;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 use x811_eventlog::AppendError;
+use x811_world::World;
+use x811_world::projection::Changes;
 
 /// A batch on its way to the disk.
 pub(super) struct InFlight {

@@ -5,9 +5,7 @@ use super::handle::gone;
 use super::{Item, Ledger, LiftAnswer};
 use crate::clock::Clock;
 use crate::draft::BatchDraft;
-use crate::erasure;
 use crate::port::{LedgerStore, ReadModel};
-use crate::world::Fault;
 use tokio::sync::{mpsc, oneshot};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
@@ -15,6 +13,8 @@ use x811_protocol::event::{Event, ExclusionLifted, LedgerEvent, LiftOrder};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
+use x811_world::Fault;
+use x811_world::erasure;
 
 /// What an operator asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -40,13 +40,11 @@ use crate::answer::Answer;
 use crate::clock::{Clock, ClockState, LedgerClock};
 use crate::draft::BatchDraft;
 use crate::entropy::Entropy;
-use crate::erasure::Erasure;
 use crate::figures::Figures;
-use crate::notice::{Notary, Owed, SignedNotice};
+use crate::notice::{Notary, SignedNotice};
 use crate::port::LedgerStore;
 use crate::submission::Submission;
 use crate::watch;
-use crate::world::World;
 use admission::Admitted;
 use batch::Reply;
 use imbl::OrdSet;
@@ -64,6 +62,9 @@ use x811_protocol::observation::Observation;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
+use x811_world::World;
+use x811_world::erasure::Erasure;
+use x811_world::notice::Owed;
 
 /// Items that a round takes at a time, and answers after which it takes no more.
 const ROUND_ITEMS: usize = 1_024;
@@ -432,7 +433,7 @@ where
     }
 }
 
-fn owed((cause, to, notice): (u64, x811_protocol::did::Did, &crate::world::OwedNotice)) -> Owed {
+fn owed((cause, to, notice): (u64, x811_protocol::did::Did, &x811_world::OwedNotice)) -> Owed {
     Owed {
         cause,
         to,

@@ -3,10 +3,10 @@
 use crate::draft::BatchDraft;
 use crate::notice::SignedNotice;
 use crate::watch::isolated;
-use crate::world::Fault;
 use x811_protocol::event::{Event, NoticeIssued};
 use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
+use x811_world::Fault;
 
 /// Records those that are still owed. A faulty one stays owed, and the next start signs it anew.
 pub(super) fn record(draft: &mut BatchDraft, notices: Vec<SignedNotice>, now: TimestampMs) {
@@ -42,11 +42,12 @@ fn record_one(
 mod tests {
     use super::*;
     use crate::entropy::Entropy;
-    use crate::notice::{Notary, Owed};
+    use crate::notice::Notary;
     use crate::sequencer::owed;
     use crate::turn::tests::{NOW, key, lapsed};
-    use crate::world::World;
     use x811_protocol::id::{EnvelopeId, InteractionId};
+    use x811_world::World;
+    use x811_world::notice::Owed;
 
     struct Same;
 

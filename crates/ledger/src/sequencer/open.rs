@@ -15,7 +15,6 @@ use crate::figures::Figures;
 use crate::notice::Notary;
 use crate::port::{LedgerStore, NonceOutcome, ReadModel};
 use crate::snapshot::Snapshots;
-use crate::world::{Fault, FirstAnswer, World};
 use imbl::OrdSet;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -31,6 +30,7 @@ use x811_protocol::parameters::{Parameters, UnfitNetwork};
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
+use x811_world::{Fault, FirstAnswer, World};
 
 /// Items that may wait for the sequencer.
 pub(super) const QUEUE_ITEMS: usize = 4_096;

@@ -5,10 +5,10 @@
 
 use crate::clock::Clock;
 use crate::port::ReadModel;
-use crate::projection::Changes;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
+use x811_world::projection::Changes;
 
 /// How long a failing read model is left alone before it is tried again.
 const RETRY_MS: u64 = 500;

@@ -4,13 +4,13 @@
 use super::open::{OpenError, Opening, RowsError, read_event};
 use crate::checkpoint::Guard;
 use crate::port::{LedgerStore, ReadModel};
-use crate::projection;
-use crate::row::RowChange;
 use crate::snapshot::{self, Rejection, SnapshotStore, Snapshots};
-use crate::world::World;
 use std::sync::Arc;
 use x811_eventlog::{ChainVerifier, EventLog, Head};
 use x811_protocol::event::LedgerRole;
+use x811_world::World;
+use x811_world::projection;
+use x811_world::row::RowChange;
 
 /// Records read at a time.
 const PAGE: usize = 1_024;

@@ -2,11 +2,11 @@
 //! world is all that a round pays for it.
 
 use crate::snapshot::{self, Snapshots};
-use crate::world::World;
 use tokio::task::JoinHandle;
 use x811_protocol::event::LedgerOpened;
 use x811_protocol::key::SecretKey;
 use x811_protocol::time::TimestampMs;
+use x811_world::World;
 
 /// Entries that are written into snapshots for each record, at most, over time.
 const HELD_FOR_EACH_RECORD: u64 = 4;

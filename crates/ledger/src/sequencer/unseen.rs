@@ -3,10 +3,10 @@
 //! (ledger-contract.md section 5, "Age").
 
 use crate::submission::{MessageContent, Submission};
-use crate::world::World;
 use x811_protocol::facts::Facts;
 use x811_protocol::interaction::State;
 use x811_protocol::refusal::Refusal;
+use x811_world::World;
 
 /// When to try again: a watcher asks its endpoints about every second.
 const RETRY_MS: u64 = 1_000;

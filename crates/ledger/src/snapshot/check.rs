@@ -1,9 +1,9 @@
 //! What a snapshot says otherwise than the log.
 
 use super::Snapshot;
-use crate::world::{FirstAnswer, World, WorldContent, for_each_machine};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use x811_world::{FirstAnswer, World, WorldContent, for_each_machine};
 
 /// One member in which a snapshot and the world differ.
 #[derive(Debug, Clone, PartialEq, Eq)]

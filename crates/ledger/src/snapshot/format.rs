@@ -10,12 +10,6 @@
 //! JSON, nonces and envelope ids in rows of fixed width. Lines and tables are read on all cores.
 
 use super::{Rejection, packed};
-use crate::agent::Agent;
-use crate::keyring::Keyring;
-use crate::world::{
-    Live, OwedNotice, Roots, Sighted, StoredFailed, StoredLive, StoredSubjects, Subjects, World,
-    WorldContent, for_each_machine,
-};
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -30,6 +24,12 @@ use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::signature::Signature;
 use x811_protocol::time::TimestampMs;
+use x811_world::agent::Agent;
+use x811_world::keyring::Keyring;
+use x811_world::{
+    Live, OwedNotice, Roots, Sighted, StoredFailed, StoredLive, StoredSubjects, Subjects, World,
+    WorldContent, for_each_machine,
+};
 
 /// Layout of the bytes.
 pub const FORMAT: u32 = 1;
@@ -243,7 +243,7 @@ fn sections(content: WorldContent) -> Result<Vec<Vec<u8>>, serde_json::Error> {
         lines(&content.trust)?,
         lines(&content.interactions)?,
     ];
-    sections.extend(content.subjects.sections()?);
+    sections.extend(subject_sections(&content.subjects)?);
     sections.push(packed::nonces(&content.nonces));
     sections.push(packed::envelope_ids(&content.envelope_ids));
     Ok(sections)
@@ -251,16 +251,14 @@ fn sections(content: WorldContent) -> Result<Vec<Vec<u8>>, serde_json::Error> {
 
 macro_rules! sections_of_subjects {
     ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
-        impl StoredSubjects {
-            fn sections(&self) -> Result<Vec<Vec<u8>>, serde_json::Error> {
-                Ok(vec![$(lines(&self.$held)?),+])
-            }
+        fn subject_sections(subjects: &StoredSubjects) -> Result<Vec<Vec<u8>>, serde_json::Error> {
+            Ok(vec![$(lines(&subjects.$held)?),+])
+        }
 
-            fn read([$($held),+]: [&[u8]; Subjects::KINDS.len()]) -> Result<StoredSubjects, Rejection> {
-                Ok(StoredSubjects {
-                    $($held: read_lines($held)?,)+
-                })
-            }
+        fn read_subjects([$($held),+]: [&[u8]; Subjects::KINDS.len()]) -> Result<StoredSubjects, Rejection> {
+            Ok(StoredSubjects {
+                $($held: read_lines($held)?,)+
+            })
         }
     };
 }
@@ -311,7 +309,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<WorldContent,
         agents: agents?,
         trust: read_lines(trust)?,
         interactions,
-        subjects: StoredSubjects::read(subjects)?,
+        subjects: read_subjects(subjects)?,
         owed: rest.owed,
         charged: rest.charged,
         failed: rest.failed,

@@ -2,7 +2,7 @@
 //!
 //! A snapshot is a hint and never the truth. One that cannot be written is logged; one that does
 //! not hold is found, logged and ignored, and the log says it all again. It holds what
-//! [`World::apply`](crate::world::World::apply) adds up to, bound to this ledger's log by the record hash at its head and to
+//! [`World::apply`](x811_world::World::apply) adds up to, bound to this ledger's log by the record hash at its head and to
 //! this ledger by a signature: whoever cannot sign as the ledger cannot plant a state.
 //!
 //! | file | what is in it |

@@ -2,12 +2,12 @@
 //! the time a few thousand lines of JSON take.
 
 use super::Rejection;
-use crate::world::FirstAnswer;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::id::EnvelopeId;
+use x811_world::FirstAnswer;
 
 const NONCE_BYTES: usize = 41;
 const ID_BYTES: usize = 24;

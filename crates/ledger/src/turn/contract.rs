@@ -1,52 +1,19 @@
 //! The turn of a message about a negotiation.
 
-use crate::agent::AgentStanding;
 use crate::answer::TurnVerdict;
-use crate::draft::{BatchDraft, Findable, SubjectJournal};
-use crate::quota;
-use crate::submission::{Submission, not_open};
-use crate::world::{Fault, World};
-use std::sync::Arc;
-use x811_protocol::contract::{Context, Contract, Input};
-use x811_protocol::did::Did;
+use crate::draft::{BatchDraft, SubjectJournal};
+use crate::submission::Submission;
+use x811_protocol::contract::{Contract, Input};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::ContractId;
 use x811_protocol::kernel::{Execution, execute};
-use x811_protocol::parameters::Parameters;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
-
-/// What a decision about a negotiation may look at, held so that a context can borrow it.
-pub(crate) struct Surroundings {
-    parameters: Arc<Parameters>,
-    parameters_position: u64,
-    ledger: Did,
-    recipient_is_active: bool,
-}
-
-impl Surroundings {
-    /// Of a message to `recipient`; `None` before the ledger has parameters.
-    pub(crate) fn of(world: &World, recipient: Did, now: TimestampMs) -> Option<Surroundings> {
-        let (parameters_position, parameters) = world.parameters()?;
-        let recipient = world.agent(recipient);
-        Some(Surroundings {
-            parameters: parameters.clone(),
-            parameters_position,
-            ledger: world.identity()?.did,
-            recipient_is_active: recipient
-                .is_some_and(|a| a.standing(now) == AgentStanding::Active),
-        })
-    }
-
-    pub(crate) fn context(&self) -> Context<'_> {
-        Context {
-            parameters: &self.parameters,
-            parameters_position: self.parameters_position,
-            ledger: self.ledger,
-            recipient_is_active: self.recipient_is_active,
-        }
-    }
-}
+use x811_world::Fault;
+use x811_world::Findable;
+use x811_world::quota;
+use x811_world::reading::not_open;
+use x811_world::surroundings::contract::Surroundings;
 
 /// Decides a message about that negotiation.
 pub(super) fn negotiate(

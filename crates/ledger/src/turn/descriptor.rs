@@ -3,43 +3,16 @@
 use super::contract::outcome_of;
 use crate::answer::TurnVerdict;
 use crate::draft::{BatchDraft, SubjectJournal};
-use crate::quota;
-use crate::submission::{Submission, not_open};
-use crate::world::{Fault, World};
-use std::sync::Arc;
-use x811_protocol::capability::descriptor::{Context, Descriptor, Input};
+use crate::submission::Submission;
+use x811_protocol::capability::descriptor::{Descriptor, Input};
 use x811_protocol::did::Did;
 use x811_protocol::facts::Facts;
 use x811_protocol::kernel::execute;
-use x811_protocol::parameters::Parameters;
 use x811_protocol::time::TimestampMs;
-
-/// What a decision about a descriptor may look at, held so that a context can borrow it.
-pub(crate) struct Surroundings {
-    parameters: Arc<Parameters>,
-    parameters_position: u64,
-    ledger: Did,
-}
-
-impl Surroundings {
-    /// As of now; `None` before the ledger has parameters.
-    pub(crate) fn of(world: &World) -> Option<Surroundings> {
-        let (parameters_position, parameters) = world.parameters()?;
-        Some(Surroundings {
-            parameters: parameters.clone(),
-            parameters_position,
-            ledger: world.identity()?.did,
-        })
-    }
-
-    pub(crate) fn context(&self) -> Context<'_> {
-        Context {
-            parameters: &self.parameters,
-            parameters_position: self.parameters_position,
-            ledger: self.ledger,
-        }
-    }
-}
+use x811_world::Fault;
+use x811_world::quota;
+use x811_world::reading::not_open;
+use x811_world::surroundings::descriptor::Surroundings;
 
 /// Decides an advert of that agent.
 pub(super) fn advertise(

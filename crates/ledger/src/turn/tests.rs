@@ -3,6 +3,7 @@
 use super::*;
 use crate::submission::{VerdictBasis, receive};
 use serde_json::json;
+use x811_protocol::did::Did;
 use x811_protocol::envelope::{CoreType, Header, SealedEnvelope, seal};
 use x811_protocol::event::{
     AgentEvent, AgentRegistered, AgentStatusChanged, KeyRotated, LedgerEvent, LedgerKeys,
@@ -10,7 +11,7 @@ use x811_protocol::event::{
 };
 use x811_protocol::id::Nonce;
 use x811_protocol::key::{AgentKey, Profile, SecretKey};
-use x811_protocol::parameters::{AEEP_LOOKS_MS, Limits, PayerBindingRule, Windows};
+use x811_protocol::parameters::{AEEP_LOOKS_MS, Limits, Parameters, PayerBindingRule, Windows};
 
 pub(crate) const NOW: TimestampMs = TimestampMs::new(1_767_312_000_000);
 

@@ -9,8 +9,8 @@ use crate::start::log_check::LogCheck;
 use std::collections::BTreeMap;
 use x811_ledger::clock::Clock;
 use x811_ledger::figures::Figures;
-use x811_ledger::world::World;
 use x811_protocol::time::TimestampMs;
+use x811_world::World;
 
 /// Milliseconds in the seconds that metrics are in.
 const MS_PER_S: f64 = 1_000.0;

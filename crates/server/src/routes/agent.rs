@@ -21,12 +21,12 @@ use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
-use x811_ledger::row::SubjectRow;
 use x811_protocol::answer::{Agent, AgentStatus, Availability, BoundWallet, TrustShown};
 use x811_protocol::did::Did;
 use x811_protocol::event::{AgentEvent, Event, LedgerEvent};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
+use x811_world::row::SubjectRow;
 
 /// 200 with the status as of now (AX-31), or 404 X811-1001.
 #[utoipa::path(

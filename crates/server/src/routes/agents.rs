@@ -13,16 +13,16 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
-use x811_ledger::agent::Status;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
-use x811_ledger::row::FoundAgent;
-use x811_ledger::world::World;
 use x811_protocol::answer::{AgentStatus, Availability, FoundAgent as Shown, TrustShown};
 use x811_protocol::capability::version::Version;
 use x811_protocol::did::Did;
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::time::TimestampMs;
+use x811_world::World;
+use x811_world::agent::Status;
+use x811_world::row::FoundAgent;
 
 /// Most agents in one answer.
 const MAX_AGENTS: u64 = 100;

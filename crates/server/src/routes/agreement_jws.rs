@@ -19,7 +19,6 @@ use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
-use x811_ledger::row::SubjectRow;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::envelope::ParsedEnvelope;
 use x811_protocol::event::{Effect, Event};
@@ -27,6 +26,7 @@ use x811_protocol::facts::{CapabilityFacts, Facts};
 use x811_protocol::id::{AgreementId, SessionId};
 use x811_protocol::jws::{JwsSignature, general};
 use x811_protocol::stream::{Stream, Subject};
+use x811_world::row::SubjectRow;
 
 /// Records of a stream that are read at a time; no session has as many.
 const PAGE: usize = 1_000;

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
-use x811_ledger::row::SubjectRow;
 use x811_protocol::did::Did;
+use x811_world::row::SubjectRow;
 
 /// What may be asked.
 #[derive(Deserialize, IntoParams)]

@@ -13,7 +13,6 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use serde_json::Value;
 use std::sync::Arc;
-use x811_ledger::agent::{Agent, Status};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::canonical::to_canonical;
@@ -23,6 +22,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::document::DidDocument;
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::refusal::{Kind, Refusal};
+use x811_world::agent::{Agent, Status};
 
 /// The present document as the agent gave it; one written from its keys where no body holds it.
 /// 404 X811-1001 when there is no such agent, 410 X811-1002 when it is revoked and 410 X811-1003

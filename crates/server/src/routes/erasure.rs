@@ -16,10 +16,10 @@ use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
-use x811_ledger::erasure::{ErasureRequest, ReasonCode};
 use x811_protocol::answer::Erased;
 use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
 use x811_protocol::stream::Subject;
+use x811_world::erasure::{ErasureRequest, ReasonCode};
 
 /// What has to be said.
 #[derive(Deserialize, IntoParams)]

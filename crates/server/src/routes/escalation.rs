@@ -17,13 +17,13 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
-use x811_ledger::row::SubjectRow;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope};
 use x811_protocol::event::{Effect, Event};
 use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::RoundId;
 use x811_protocol::stream::{Stream, Subject};
+use x811_world::row::SubjectRow;
 
 /// Positions that are read together.
 const PAGE: usize = 200;

@@ -17,11 +17,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 use utoipa::IntoParams;
-use x811_ledger::agent::AgentStanding;
 use x811_ledger::clock::Clock;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::ParsedHeartbeat;
 use x811_protocol::refusal::Refusal;
+use x811_world::agent::AgentStanding;
 
 use super::agent::{PresenceAnswer, presence};
 use super::sdk::takes_reference_sdk;

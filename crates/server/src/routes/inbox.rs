@@ -25,8 +25,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
-use x811_ledger::row::DeliveryRow;
 use x811_protocol::did::Did;
+use x811_world::row::DeliveryRow;
 
 /// Most messages in one answer.
 const MAX_MESSAGES: u64 = 100;

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use utoipa::IntoParams;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
-use x811_ledger::row::InteractionRow;
 use x811_protocol::answer::InteractionView;
 use x811_protocol::id::InteractionId;
 use x811_protocol::stream::Stream;
+use x811_world::row::InteractionRow;
 
 /// What may be asked of an interaction.
 #[derive(Deserialize, IntoParams)]

@@ -9,10 +9,10 @@ use axum::Json;
 use serde_json::{Value, json};
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
-use x811_ledger::row::SubjectRow;
 use x811_protocol::did::Did;
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::stream::Subject;
+use x811_world::row::SubjectRow;
 
 /// Most subjects of a page.
 pub(super) const MAX_ROWS: u64 = 100;

@@ -13,7 +13,6 @@ use axum::extract::{Path, State};
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
-use x811_ledger::row::SubjectRow;
 use x811_protocol::contract_page::{
     self, Contract, ContractPage, PageAction, PageEntry, PageStatus,
 };
@@ -24,6 +23,7 @@ use x811_protocol::facts::{Facts, NegotiationFacts, NegotiationVerb};
 use x811_protocol::id::ContractId;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
+use x811_world::row::SubjectRow;
 
 /// More turns than any negotiation has records that say something.
 const MAX_ENTRIES: usize = 1_000;

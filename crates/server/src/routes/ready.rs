@@ -21,13 +21,13 @@ use x811_ledger::checkpoint::Unstored;
 use x811_ledger::clock::Clock;
 use x811_ledger::doctor::Finding;
 use x811_ledger::sequencer;
-use x811_ledger::world::{Sight, World};
 use x811_protocol::answer::{self, EndpointSight, NetworkSight, Readiness};
 use x811_protocol::digest::Digest;
 use x811_protocol::parameters::Network;
 use x811_protocol::time::TimestampMs;
 use x811_store::{Backend, StoreFault};
 use x811_watcher::{EndpointHealth, EndpointState, HeadTag, NetworkHealth};
+use x811_world::{Sight, World};
 
 /// 200, or 503 with the reasons.
 #[utoipa::path(

@@ -7,7 +7,6 @@ use crate::signed_read::{ReadRefusal, Reader};
 use crate::stored;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
-use x811_ledger::row::SubjectRow;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::event::{Event, NoticeIssued};
@@ -15,6 +14,7 @@ use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::round;
 use x811_protocol::stream::{Stream, Subject};
+use x811_world::row::SubjectRow;
 
 /// The row of that round, for those who may read it; 404 for all others.
 pub(super) async fn readable<C: Clock>(

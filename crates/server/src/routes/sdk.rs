@@ -18,7 +18,6 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use utoipa::ToSchema;
 use uuid::Uuid;
-use x811_ledger::agent::Agent;
 use x811_ledger::answer::Answer;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::LedgerStore as _;
@@ -27,6 +26,7 @@ use x811_protocol::did::Did;
 use x811_protocol::envelope::PROTOCOL_VERSION;
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::parameters::Leniency;
+use x811_world::agent::Agent;
 
 /// Who was registered.
 #[derive(Serialize, ToSchema)]

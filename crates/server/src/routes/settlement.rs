@@ -14,13 +14,13 @@ use std::sync::Arc;
 use x811_eventlog::Record;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
-use x811_ledger::settlement_view::{Surroundings, network_of, settlement_view};
-use x811_ledger::world::World;
 use x811_protocol::event::{Event, NetworkEvent};
 use x811_protocol::id::InteractionId;
 use x811_protocol::observation::BlindCause;
 use x811_protocol::settlement_view::SettlementView;
 use x811_protocol::stream::Stream;
+use x811_world::World;
+use x811_world::settlement_view::{Surroundings, network_of, settlement_view};
 
 /// Places of records asked for at once.
 const PAGE_RECORDS: usize = 200;

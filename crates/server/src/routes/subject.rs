@@ -14,10 +14,10 @@ use serde_json::Value;
 use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
-use x811_ledger::row::SubjectRow;
 use x811_protocol::answer::{AgreementView, RoundView, SessionView};
 use x811_protocol::id::{AgreementId, RoundId, SessionId};
 use x811_protocol::stream::Subject;
+use x811_world::row::SubjectRow;
 
 /// 200, or 404, also to those who take no part in it.
 #[utoipa::path(

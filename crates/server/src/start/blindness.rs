@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::sync::watch;
 use x811_ledger::clock::Clock;
-use x811_ledger::world::World;
 use x811_protocol::time::TimestampMs;
+use x811_world::World;
 
 /// Begins to watch over `network`, until the server is to stop.
 pub(super) fn watch_over<C: Clock>(

@@ -11,10 +11,10 @@ use x811_ledger::checkpoint::{
     CheckpointSigner, CheckpointStopped, CheckpointStore as _, CheckpointStoreError, Checkpoints,
 };
 use x811_ledger::clock::Clock;
-use x811_ledger::world::World;
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;
 use x811_store::{Backend, CheckpointPlaces, FileCheckpointStore, NoCheckpointDir};
+use x811_world::World;
 
 /// The file in a data directory that names the place where its log goes on.
 const MOVED: &str = "MOVED";

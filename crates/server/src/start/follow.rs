@@ -30,11 +30,11 @@ use x811_ledger::entropy::Entropy;
 use x811_ledger::port::ReadModel as _;
 use x811_ledger::proof;
 use x811_ledger::sequencer::{self, Follower, OpenError, RowsError};
-use x811_ledger::world::World;
 use x811_store::{
     Backend, CheckpointPlaces, Database, FileCheckpointStore, PostgresError, Published, ReadRows,
 };
 use x811_watcher::NetworkHealth;
+use x811_world::World;
 
 /// Time between two looks at the published head, in milliseconds.
 const LOOK_MS: u64 = 100;

@@ -12,13 +12,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use x811_ledger::clock::Clock;
 use x811_ledger::entropy::Entropy;
-use x811_ledger::world::World;
 use x811_protocol::time::TimestampMs;
 use x811_watcher::rpc::{EndpointError, RpcSource};
 use x811_watcher::{
     AccountsOf, Channels, Endpoint, Expected, Expecting, NetworkHealth, NewHeads, Reported,
     WatchedNetwork, Watcher,
 };
+use x811_world::World;
 
 /// Observations that may wait while the ledger is busy.
 const OBSERVATIONS: usize = 16;

@@ -9,8 +9,8 @@ use x811_eventlog::{AppendError, ReadError};
 use x811_ledger::clock::Clock;
 use x811_ledger::entropy::Entropy;
 use x811_ledger::sequencer::{self, OpenError};
-use x811_ledger::world::World;
 use x811_store::{ReadRows, StoreError};
+use x811_world::World;
 
 /// Opens the log with its rows; with new ones where those that are there are damaged.
 pub(super) async fn open_ledger<C: Clock, E: Entropy>(

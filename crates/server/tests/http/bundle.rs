@@ -3,7 +3,7 @@
 use crate::log::{checkpoint, covered_as};
 use crate::readers::readers;
 use crate::world::Deal;
-use x811_ledger::audit::audit_export;
+use x811_audit::audit_export;
 use x811_protocol::stream::Subject;
 
 const SOME_ID: &str = "0190a1b2-c3d4-7e5f-8901-234567890abc";

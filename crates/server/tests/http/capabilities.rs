@@ -3,7 +3,7 @@
 use crate::log::{checkpoint, covered};
 use crate::world::{Agent, World};
 use serde_json::{Value, json};
-use x811_ledger::audit::audit_export;
+use x811_audit::audit_export;
 use x811_protocol::envelope::{EnvelopeRules, ParsedEnvelope, verify};
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::stream::Subject;

@@ -7,13 +7,13 @@ use crate::world::{Deal, World};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use x811_audit::export::{LastRecord, StreamEnd};
+use x811_audit::receipt::{ClaimVerdict, Leaf, Receipt, verify};
+use x811_audit::standing::Standing;
 use x811_eventlog::{Checkpoint, Frontier, Hash, Multiproof, Node, Record};
-use x811_ledger::export::{LastRecord, StreamEnd};
-use x811_ledger::keys_statement::{KeysStatement, Rotation};
-use x811_ledger::receipt::{ClaimVerdict, Leaf, Receipt, verify};
-use x811_ledger::standing::Standing;
 use x811_protocol::event::{Event, LedgerEvent, LedgerKeyRotated, LedgerRole};
 use x811_protocol::key::SecretKey;
+use x811_world::keys_statement::{KeysStatement, Rotation};
 
 const FIRST_TX: &str = "0xabababababababababababababababababababababababababababababababab";
 const SECOND_TX: &str = "0xcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd";

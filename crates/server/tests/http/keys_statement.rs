@@ -5,13 +5,13 @@ use crate::log::{checkpoint, covered};
 use crate::receipt::policy;
 use crate::rotated_keys::{paid, receipt, rotated};
 use crate::world::World;
+use x811_audit::receipt::{ClaimVerdict, Trusted, verify, verify_trusting};
+use x811_audit::refresh::Refresh;
+use x811_audit::{Options, Verdict as Proven, audit_export};
 use x811_eventlog::Checkpoint;
-use x811_ledger::audit::{Options, Verdict as Proven, audit_export};
-use x811_ledger::keys_statement::SignedKeys;
-use x811_ledger::receipt::{ClaimVerdict, Trusted, verify, verify_trusting};
-use x811_ledger::refresh::Refresh;
 use x811_protocol::event::LedgerRole;
 use x811_server::keys::Identity;
+use x811_world::keys_statement::SignedKeys;
 
 const PATH: &str = "/.well-known/x811-keys";
 

@@ -5,10 +5,10 @@ use crate::signing::{Claim, both};
 use crate::world::{Agent, Deal, PATIENCE, Reply, World};
 use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE};
 use serde_json::Value;
+use x811_audit::verifies;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::tile::{TILE_WIDTH, TileContent, read_entries};
 use x811_eventlog::{Checkpoint, Hash, HashTile, Policy, Tile, TlogProof, root_of};
-use x811_ledger::checkpoint::verifies;
 use x811_server::LogReaders;
 
 const FOR_EVERYBODY: &str = "public, max-age=31536000, immutable";

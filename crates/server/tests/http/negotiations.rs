@@ -4,7 +4,7 @@ use crate::log::{checkpoint, covered_as};
 use crate::readers::readers;
 use crate::world::{Agent, World};
 use serde_json::{Value, json};
-use x811_ledger::audit::audit_export;
+use x811_audit::audit_export;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::stream::Subject;
 

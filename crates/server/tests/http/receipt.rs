@@ -3,11 +3,11 @@
 use crate::base::Base;
 use crate::log::covered;
 use crate::world::{Deal, Reply, World};
-use x811_eventlog::note::NoteKey;
-use x811_eventlog::{Hash, Policy};
-use x811_ledger::receipt::{
+use x811_audit::receipt::{
     Checked, ClaimVerdict, CompactReceipt, Receipt, tlog_proof, verify, verify_compact,
 };
+use x811_eventlog::note::NoteKey;
+use x811_eventlog::{Hash, Policy};
 use x811_protocol::signature::Signature;
 
 const TX: &str = "0xabababababababababababababababababababababababababababababababab";

@@ -3,7 +3,7 @@
 use crate::log::{checkpoint, covered_as};
 use crate::world::{Agent, World};
 use serde_json::{Value, json};
-use x811_ledger::audit::audit_export;
+use x811_audit::audit_export;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::SealedEnvelope;

@@ -7,11 +7,11 @@ use serde_json::json;
 use std::path::Path;
 use x811_eventlog::{Draft, EventLog as _, Record};
 use x811_ledger::port::{Commit, LedgerStore as _};
-use x811_ledger::world::World as State;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{AgentEvent, AgentStatusChanged, Event, KeyRotated};
 use x811_protocol::key::{AgentKey, Profile, SecretKey};
 use x811_store::SqliteStore;
+use x811_world::World as State;
 
 /// Lays `event` at the end of `agent`'s stream.
 async fn lay(data_dir: &Path, agent: &Agent, event: Event) {

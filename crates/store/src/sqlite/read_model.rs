@@ -17,12 +17,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sqlx::sqlite::{SqliteConnection, SqliteSynchronous};
 use x811_eventlog::{AppendError, Hash, HashTile, Node, ReadError, Record, TileEdge};
 use x811_ledger::port::{Body, DamagedRow, LedgerStore, ReadModel, Stretch};
-use x811_ledger::row::{
-    DeliveryRow, FoundAgent, InteractionRow, MemberRow, RowChange, StreamRow, SubjectRow, TrustAsOf,
-};
 use x811_protocol::did::Did;
 use x811_protocol::id::InteractionId;
 use x811_protocol::stream::Subject;
+use x811_world::row::{
+    DeliveryRow, FoundAgent, InteractionRow, MemberRow, RowChange, StreamRow, SubjectRow, TrustAsOf,
+};
 
 use self::at_once::AtOnce;
 use self::known::KnownTree;

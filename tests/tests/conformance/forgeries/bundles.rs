@@ -4,8 +4,8 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use x811_ledger::audit::audit_export;
-use x811_ledger::export::{Item, Reader, Scope};
+use x811_audit::audit_export;
+use x811_audit::export::{Item, Reader, Scope};
 use x811_tests::anvil::checkout;
 use x811_tests::verifiers::{Job, Verifier};
 

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use x811_eventlog::Record;
-use x811_ledger::world::World;
 use x811_protocol::event::Event;
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::stream::{Stream, Subject};
 use x811_tests::anvil::checkout;
+use x811_world::World;
 
 /// Where it stands, the value, and its type.
 pub(crate) type Document = (String, Value, &'static str);

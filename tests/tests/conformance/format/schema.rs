@@ -6,7 +6,6 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
-use x811_ledger::agent::{Agent, Status};
 use x811_protocol::capability::version::VersionRange;
 use x811_protocol::capability::{agreement, conduct, descriptor, session};
 use x811_protocol::contract;
@@ -44,6 +43,7 @@ use x811_protocol::round;
 use x811_protocol::settlement::{Aftermath, Completion, Declared, DeclaredStanding, PaidTransfer};
 use x811_protocol::trust::TrustCounters;
 use x811_protocol::wallet::{Wallet, WalletKind};
+use x811_world::agent::{Agent, Status};
 
 type Names = Vec<&'static str>;
 

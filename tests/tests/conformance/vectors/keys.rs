@@ -2,10 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use x811_audit::verifies;
 use x811_eventlog::Policy;
 use x811_eventlog::note::{CosignerKey, NoteKey};
 use x811_eventlog::policy::{Distrust, Trusted};
-use x811_ledger::checkpoint::verifies;
 use x811_protocol::key::SecretKey;
 
 use super::generate::Files;

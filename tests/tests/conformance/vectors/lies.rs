@@ -2,8 +2,8 @@
 //! own fits. What the agents signed is not its to change.
 
 use serde_json::{Value, json};
+use x811_audit::receipt::Receipt;
 use x811_eventlog::{Checkpoint, Multiproof, ProvenLeaf};
-use x811_ledger::receipt::Receipt;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::PayerBinding;

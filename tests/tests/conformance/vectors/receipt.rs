@@ -4,8 +4,8 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use x811_audit::receipt::Receipt;
 use x811_eventlog::note::NoteKey;
-use x811_ledger::receipt::Receipt;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::key::SecretKey;
 use x811_tests::binary::run;

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use x811_eventlog::{Draft, Record};
-use x811_ledger::world::World;
 use x811_protocol::event::{Event, LedgerEvent, LedgerResumed};
 use x811_protocol::stream::Stream;
+use x811_world::World;
 
 /// Exit code of an audit that found something.
 const FOUND: Option<i32> = Some(20);

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use x811_audit::verifies;
 use x811_eventlog::Policy;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::policy::Trusted;
-use x811_ledger::checkpoint::verifies;
 use x811_tests::binary::{Finished, Server};
 
 const ROLES: [&str; 3] = ["envelope", "checkpoint", "receipt"];

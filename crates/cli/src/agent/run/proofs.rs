@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
+use x811_audit::verifies;
 use x811_client::agent::{ProofCheck, ProofDue};
 use x811_client::http::LedgerClient;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, Hash, Policy, Record, TlogProof};
-use x811_ledger::checkpoint::verifies;
 use x811_protocol::event::Event;
 
 use crate::failure::Failure;

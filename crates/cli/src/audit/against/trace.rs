@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde::Serialize;
+use x811_audit::{TraceComparison, compare_trace};
 use x811_client::http::Trace;
-use x811_ledger::audit::{TraceComparison, compare_trace};
 
 use super::{Opened, SHOWN, uncompared};
 use crate::bounded;

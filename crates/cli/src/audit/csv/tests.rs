@@ -70,7 +70,7 @@ fn a_table_replaces_the_one_of_yesterday_whole_or_not_at_all() {
     let folder = tempfile::TempDir::new().unwrap();
     let place = folder.path().join("books/of the log");
     let source = Path::new("log.x811");
-    let report = x811_ledger::audit::Auditor::new().finish();
+    let report = x811_audit::Auditor::new().finish();
     drop(Tables::of(&place, source).unwrap());
     assert_eq!(std::fs::read_dir(&place).unwrap().count(), 0);
     let tables = Tables::of(&place, source).unwrap();

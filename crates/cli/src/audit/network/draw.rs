@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use x811_ledger::audit::{Drawing, RecordedDraw};
+use x811_audit::{Drawing, RecordedDraw};
 use x811_protocol::evm::ChainId;
 use x811_protocol::observation::Block;
 use x811_protocol::time::TimestampMs;
@@ -112,7 +112,7 @@ const fn mined_at(block: &Block) -> TimestampMs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use x811_ledger::audit::ChainPlace;
+    use x811_audit::ChainPlace;
     use x811_protocol::evm::BlockHash;
 
     /// The cycle was closed at second 1,000, when block 500 was the head; block 530 draws.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use x811_ledger::audit::{Finding, Report};
+use x811_audit::{Finding, Report};
 
 use x811_protocol::shown::Escaped;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use x811_ledger::audit::{ListedInteraction, Report};
+use x811_audit::{ListedInteraction, Report};
 
 use super::super::csv::paid;
 use super::super::listing::sentence;

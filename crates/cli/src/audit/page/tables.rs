@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use x811_ledger::audit::Report;
+use x811_audit::Report;
 use x811_protocol::event::Level;
 
 use super::super::attested;

@@ -1,7 +1,7 @@
 //! The page is whole, says what the report says, and lets nothing through.
 
 use serde_json::Value;
-use x811_ledger::audit::{
+use x811_audit::{
     Auditor, Cause, Cosigned, Erasure, FactCounts, Finding, Given, PaidSums, Payment, Report,
     TransferCounts, Verdict,
 };

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use serde_json::json;
+use x811_audit::export::{Header, Item, LastRecord, Reader, RecordLine, StreamEnd, Trailer};
+use x811_audit::standing::Standing;
 use x811_eventlog::{Checkpoint, Hash, InclusionProof, Node, Record, root_of};
-use x811_ledger::export::{Header, Item, LastRecord, Reader, RecordLine, StreamEnd, Trailer};
-use x811_ledger::keys_statement::KeysStatement;
-use x811_ledger::standing::Standing;
 use x811_protocol::canonical::to_canonical;
+use x811_world::keys_statement::KeysStatement;
 
 use super::ledgers_hand::Hand;
 

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use x811_audit::export::{Header, Item, Reader, Trailer};
 use x811_eventlog::{Checkpoint, Draft, Frontier, Hash, Record};
-use x811_ledger::export::{Header, Item, Reader, Trailer};
-use x811_ledger::world::World;
 use x811_protocol::event::{Event, LedgerEvent, LedgerOpened};
 use x811_protocol::key::SecretKey;
+use x811_world::World;
 
 use super::ledgers_hand::{Hand, follow, rotated, signed_anew};
 use super::roots::Root;
@@ -116,7 +116,7 @@ impl Log {
 
     /// The header that goes with position 0; none where that is none.
     pub(crate) fn header(&self) -> Option<Header> {
-        use x811_ledger::export::Scope;
+        use x811_audit::export::Scope;
         let opened = opened(&self.records.first()?.event)?;
         Some(Header::new(opened, Scope::Log))
     }

@@ -3,11 +3,11 @@
 
 use super::states::state_of;
 use x811_eventlog::Record;
-use x811_ledger::world::World;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
 use x811_protocol::stream::Stream;
+use x811_world::World;
 
 /// What the records so far add up to.
 #[derive(Debug, Clone)]

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
+use x811_audit::{Options, Outcome, Report, Unchecked, audit_export};
 use x811_eventlog::note::NoteKey;
-use x811_ledger::audit::{Options, Outcome, Report, Unchecked, audit_export};
 use x811_protocol::stream::{Stream, Subject};
 
 use super::bundles::try_bundle;

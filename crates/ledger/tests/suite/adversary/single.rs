@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde_json::json;
+use x811_audit::Outcome;
 use x811_eventlog::{Draft, Hash, Record};
-use x811_ledger::audit::Outcome;
 
 use super::branches::branches;
 use super::bundles::signed;

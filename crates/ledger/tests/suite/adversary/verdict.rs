@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use x811_audit::export::{Body, CheckpointLine, Item, RecordLine};
+use x811_audit::{ExportAudit, Options, Outcome, Report, Verdict};
 use x811_eventlog::note::NoteKey;
-use x811_ledger::audit::{ExportAudit, Options, Outcome, Report, Verdict};
-use x811_ledger::export::{Body, CheckpointLine, Item, RecordLine};
 
 use super::log::{Log, Sealing, Written};
 

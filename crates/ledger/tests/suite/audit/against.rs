@@ -1,9 +1,9 @@
 //! Two files of one log: what they cannot both say is found, and told from what anybody could have
 //! written (ledger-contract.md section 8).
 
+use x811_audit::{AgainstError, Comparison, Contradicts, PaperKind, audit_export, compare};
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, Hash, root_of};
-use x811_ledger::audit::{AgainstError, Comparison, Contradicts, PaperKind, audit_export, compare};
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;
 

@@ -1,12 +1,12 @@
 //! What the ledger signed beside its checkpoints, held against another file: an end that hides a
 //! record, and a keys statement that hides a rotation (ledger-contract.md section 8).
 
+use x811_audit::export::{EndVersion, LastRecord, SignedEnd};
+use x811_audit::{Comparison, Contradicts, compare};
 use x811_eventlog::Record;
-use x811_ledger::audit::{Comparison, Contradicts, compare};
-use x811_ledger::export::{EndVersion, LastRecord, SignedEnd};
-use x811_ledger::keys_statement::{Rotation, SignedKeys};
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;
+use x811_world::keys_statement::{Rotation, SignedKeys};
 
 use super::bundles::{bundle, signed};
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};

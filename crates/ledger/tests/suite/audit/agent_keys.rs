@@ -2,9 +2,7 @@
 //! signs everything anew, writes a log that is clean by itself: it is the log of an agent with another key.
 
 use serde_json::json;
-use x811_ledger::audit::{
-    AgentKeysReport, Cause, Options, Outcome, Report, Unchecked, audit_export,
-};
+use x811_audit::{AgentKeysReport, Cause, Options, Outcome, Report, Unchecked, audit_export};
 use x811_protocol::document::DidDocument;
 use x811_protocol::key::{AgentKey, KeyId, Profile, SecretKey};
 

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use x811_ledger::audit::{Cause, Finding, audit_store};
+use x811_audit::{Cause, Finding};
 use x811_ledger::memory::MemoryReadModel;
 use x811_ledger::port::ReadModel as _;
-use x811_ledger::row::{AgentRow, RowChange, TrustRow};
+use x811_ledger::store_audit::audit_store;
 use x811_protocol::did::Did;
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::trust::TrustCounters;
+use x811_world::row::{AgentRow, RowChange, TrustRow};
 
 use super::bundles::audited;
 use super::ledgerbox::Ledgerbox;

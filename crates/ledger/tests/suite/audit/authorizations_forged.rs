@@ -2,7 +2,7 @@
 //! stands for one interaction (ledger-contract.md sections 4 and 5, settlement-watcher.md rule 18).
 
 use serde_json::{Value, json};
-use x811_ledger::audit::Cause;
+use x811_audit::Cause;
 use x811_protocol::authorization::{fee_nonce, payment_nonce};
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, PayerBinding, SettlementEvent};

@@ -1,7 +1,8 @@
 //! What the ledger writes is clean: the auditor finds nothing that is not there.
 
 use serde_json::json;
-use x811_ledger::audit::{Options, Report, audit_export, audit_store};
+use x811_audit::{Options, Report, audit_export};
+use x811_ledger::store_audit::audit_store;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, RefutedCause, SettlementEvent};
 use x811_protocol::evm::EvmAddress;
@@ -253,7 +254,7 @@ async fn a_head_noted_earlier_is_found_again() {
         ..Some(noted).into()
     };
     let reports = [
-        x811_ledger::audit::audit_export(&bytes[..], Some(noted)).unwrap(),
+        x811_audit::audit_export(&bytes[..], Some(noted)).unwrap(),
         audit_store(&*ledgerbox.store, Some(rows), options)
             .await
             .unwrap(),
@@ -263,13 +264,9 @@ async fn a_head_noted_earlier_is_found_again() {
         assert_eq!(report.expected_head_position, Some(7));
     }
     let other = x811_eventlog::Hash::from_bytes([1; 32]);
-    let report = x811_ledger::audit::audit_export(&bytes[..], Some(other)).unwrap();
+    let report = x811_audit::audit_export(&bytes[..], Some(other)).unwrap();
     assert_eq!(
         found(&report),
-        [(
-            report.records - 1,
-            "head",
-            x811_ledger::audit::Cause::HeadDiffers
-        )]
+        [(report.records - 1, "head", x811_audit::Cause::HeadDiffers)]
     );
 }

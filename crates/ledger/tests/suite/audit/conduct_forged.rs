@@ -2,7 +2,7 @@
 //! a competitor is to be kept out of sessions, or a friend kept in, or an agreement used up.
 
 use serde_json::{Value, json};
-use x811_ledger::audit::{Attested, Cause};
+use x811_audit::{Attested, Cause};
 use x811_protocol::parameters::Exclusion;
 
 use super::bargain::Bargain;

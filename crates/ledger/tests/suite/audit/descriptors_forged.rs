@@ -2,7 +2,7 @@
 //! signed they cannot sign: they take adverts back, move them, repeat them and say other things.
 
 use serde_json::json;
-use x811_ledger::audit::{Cause, Report};
+use x811_audit::{Cause, Report};
 use x811_protocol::parameters::Capabilities;
 
 use super::descriptors::{ADVERTISE, descriptor};

@@ -2,16 +2,15 @@
 //! (ledger-contract.md section 8): none of it passes for what the ledger says.
 
 use serde_json::json;
+use x811_audit::export::StreamEnd;
+use x811_audit::receipt::{Checked, ClaimVerdict, Receipt, Trusted, verify, verify_trusting};
+use x811_audit::receipt::{verify_compact, verify_compact_trusting};
+use x811_audit::refresh::Refresh;
+use x811_audit::standing::Standing;
+use x811_audit::{Cause, Options, Report, Verdict as Proven, audit_export};
 use x811_eventlog::note::{CosignerKey, Note};
 use x811_eventlog::{Checkpoint, Hash, Multiproof, Policy, Record, root_of};
-use x811_ledger::audit::{Cause, Options, Report, Verdict as Proven, audit_export};
-use x811_ledger::export::StreamEnd;
-use x811_ledger::receipt::{
-    Checked, ClaimVerdict, Receipt, ReceiptError, Trusted, verify, verify_trusting,
-};
-use x811_ledger::receipt::{verify_compact, verify_compact_trusting};
-use x811_ledger::refresh::Refresh;
-use x811_ledger::standing::Standing;
+use x811_ledger::receipt::ReceiptError;
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;
 

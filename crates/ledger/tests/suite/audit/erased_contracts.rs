@@ -2,7 +2,7 @@
 //! every key of the ledger (machines.md section 6).
 
 use serde_json::json;
-use x811_ledger::audit::Cause;
+use x811_audit::Cause;
 use x811_protocol::facts::NegotiationVerb;
 use x811_protocol::id::{ContractId, InteractionId};
 use x811_protocol::parameters::Contracts;

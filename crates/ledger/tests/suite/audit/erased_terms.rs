@@ -2,7 +2,7 @@
 //! and every key of the ledger (machines.md section 6).
 
 use serde_json::{Value, json};
-use x811_ledger::audit::Cause;
+use x811_audit::Cause;
 use x811_protocol::facts::CapabilityVerb as Verb;
 use x811_protocol::parameters::Capabilities;
 use x811_protocol::stream::{Stream, Subject};

@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 
 use serde_json::{Value, json};
-use x811_ledger::audit::{Cause, Report};
+use x811_audit::{Cause, Report};
 use x811_protocol::did::Did;
 use x811_protocol::event::ErasureOrder;
 use x811_protocol::id::InteractionId;

@@ -1,8 +1,8 @@
 //! Any flipped bit is found, and the record it was flipped in is named.
 
 use rayon::prelude::*;
-use x811_ledger::audit::{Cause, ExportAudit, Finding};
-use x811_ledger::export::{Fault, FaultKind, Header, Item, Reader};
+use x811_audit::export::{Fault, FaultKind, Header, Item, Reader};
+use x811_audit::{Cause, ExportAudit, Finding};
 
 use super::bundles::{bundle, interactions, signed};
 use super::deal::{Deal, Until};

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use x811_audit::{Cause, Report};
 use x811_eventlog::Draft;
-use x811_ledger::audit::{Cause, Report};
 use x811_protocol::envelope::{ParsedEnvelope, SealedEnvelope};
 use x811_protocol::id::InteractionId;
 use x811_protocol::payload::{self, PayloadRules};

@@ -3,7 +3,7 @@
 //! machines.md section 1.6, stores.md section 2).
 
 use serde_json::{Value, json};
-use x811_ledger::audit::Cause;
+use x811_audit::Cause;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Continues;
 use x811_protocol::evm::BlockHash;

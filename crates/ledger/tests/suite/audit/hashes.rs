@@ -1,12 +1,11 @@
 //! The hashes alone: what they show is found, and what they do not show is said not to be checked
 //! (record.md section 1).
 
+use x811_audit::export::Scope;
+use x811_audit::{Cause, HashReport, Options, Verdict, audit_export, hash_export};
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Hash, Policy};
-use x811_ledger::audit::{
-    Cause, HashReport, Options, Verdict, audit_export, hash_export, hash_store,
-};
-use x811_ledger::export::Scope;
+use x811_ledger::store_audit::hash_store;
 use x811_protocol::event::LedgerRole;
 
 use super::bundles::{bundle, signed};

@@ -2,7 +2,7 @@
 //! network, and blindness that was none (ledger-contract.md sections 5 and 9).
 
 use serde_json::json;
-use x811_ledger::audit::{Cause, Report};
+use x811_audit::{Cause, Report};
 use x811_protocol::evm::ChainId;
 use x811_protocol::observation::{BlindCause, Observation, Sweep};
 

@@ -3,7 +3,7 @@
 //! section 6). The agents signed every one of them.
 
 use serde_json::json;
-use x811_ledger::audit::Cause;
+use x811_audit::Cause;
 use x811_protocol::envelope::SealedEnvelope;
 
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};

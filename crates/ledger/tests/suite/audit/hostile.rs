@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufReader, Read};
 
-use x811_ledger::audit::{Report, audit_export};
+use x811_audit::{Report, audit_export};
 
 use super::deal::{Deal, Until};
 use super::ledgerbox::Ledgerbox;

@@ -1,6 +1,6 @@
 //! Payments of which an endpoint showed a part at first: what was refuted by that is booked once the whole is shown.
 
-use x811_ledger::audit::Outcome;
+use x811_audit::Outcome;
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::observation::{Sweep, TransactionStatus, Transfer};
 

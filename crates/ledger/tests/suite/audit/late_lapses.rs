@@ -1,7 +1,7 @@
 //! Lapses that the ledger holds back for somebody, while it goes on with others (ledger-contract.md
 //! section 1.3); and ledgers that could not help being late.
 
-use x811_ledger::audit::{Cause, Report};
+use x811_audit::{Cause, Report};
 use x811_ledger::memory::CommitFault;
 use x811_protocol::id::InteractionId;
 

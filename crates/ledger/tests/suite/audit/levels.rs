@@ -1,7 +1,7 @@
 //! Levels that no endpoint names: the depth that stands in for them (ledger-contract.md section 5).
 
 use serde_json::json;
-use x811_ledger::audit::Cause;
+use x811_audit::Cause;
 use x811_protocol::evm::ChainId;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::FinalBy;

@@ -2,7 +2,7 @@
 //! the same as a log whose parameters say less.
 
 use serde_json::{Map, Value, json};
-use x811_ledger::audit::Cause;
+use x811_audit::Cause;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::{EnvelopeId, Nonce};
 use x811_protocol::parameters::Leniency;

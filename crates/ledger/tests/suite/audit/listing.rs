@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use x811_ledger::audit::{
-    ListedInteraction, Listing, Options, Period, Report, Totals, audit_export, audit_store,
-};
+use x811_audit::{ListedInteraction, Listing, Options, Period, Report, Totals, audit_export};
+use x811_ledger::store_audit::audit_store;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;

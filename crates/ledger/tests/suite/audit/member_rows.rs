@@ -2,11 +2,11 @@
 //! the agent that may read it, and whoever adds one shows it to a stranger.
 
 use serde_json::json;
-use x811_ledger::audit::{Cause, Finding};
+use x811_audit::{Cause, Finding};
 use x811_ledger::memory::Rows;
-use x811_ledger::row::MemberRow;
 use x811_protocol::facts::NegotiationVerb;
 use x811_protocol::parameters::{Contracts, Rounds};
+use x811_world::row::MemberRow;
 
 use super::bundles::audited;
 use super::council::{self, Council};

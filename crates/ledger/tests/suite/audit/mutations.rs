@@ -3,9 +3,9 @@
 //! said (ledger-contract.md section 8).
 
 use serde_json::{Value, json};
+use x811_audit::receipt::{Receipt, verify};
+use x811_audit::{Options, Verdict, audit_export};
 use x811_eventlog::Policy;
-use x811_ledger::audit::{Options, Verdict, audit_export};
-use x811_ledger::receipt::{Receipt, verify};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;

@@ -1,8 +1,9 @@
 //! A checkpoint that the auditor noted elsewhere (ledger-contract.md sections 8 and 9): what shows that
 //! a log was cut off, or written anew by whoever has the ledger's keys.
 
+use x811_audit::{Cause, Covered, Options, Report, Unchecked, audit_export};
 use x811_eventlog::{Checkpoint, Hash};
-use x811_ledger::audit::{Cause, Covered, Options, Report, Unchecked, audit_export, audit_store};
+use x811_ledger::store_audit::audit_store;
 use x811_protocol::key::SecretKey;
 
 use super::bundles::{bundle, note, signed};

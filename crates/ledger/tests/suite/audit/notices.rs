@@ -2,7 +2,7 @@
 //! (ledger-contract.md section 1.6): everything in one follows from the record it tells of.
 
 use serde_json::{Map, Value, json};
-use x811_ledger::audit::Cause;
+use x811_audit::Cause;
 use x811_protocol::envelope::{Header, ParsedEnvelope, SealedEnvelope, seal};
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::key::Profile;

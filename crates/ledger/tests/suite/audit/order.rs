@@ -1,6 +1,6 @@
 //! Records dropped, duplicated, swapped, inserted and cut off are named.
 
-use x811_ledger::audit::Cause;
+use x811_audit::Cause;
 
 use super::scene::{Parts, audit, causes_at, exported, found, settled_and_disputed};
 
@@ -83,6 +83,6 @@ async fn promise_4_a_truncated_tail_with_a_new_trailer_shows_against_a_noted_hea
     parts.records.pop();
     let bytes = parts.rehashed();
     assert_eq!(audit(&bytes).findings, []);
-    let report = x811_ledger::audit::audit_export(&bytes[..], Some(noted)).unwrap();
+    let report = x811_audit::audit_export(&bytes[..], Some(noted)).unwrap();
     assert_eq!(report.findings[0].cause, Cause::HeadDiffers);
 }

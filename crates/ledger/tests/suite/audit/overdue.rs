@@ -1,7 +1,7 @@
 //! What time must have caused is missed where it was left out, by whoever has every key and wrote
 //! all hashes anew; and no honest log is accused (ledger-contract.md sections 1.3, 1.4 and 5).
 
-use x811_ledger::audit::{Gap, Outcome, Report};
+use x811_audit::{Gap, Outcome, Report};
 use x811_ledger::memory::CommitFault;
 use x811_protocol::observation::{BlindCause, Observation};
 

@@ -4,11 +4,12 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
+use x811_audit::export::Reader;
+use x811_audit::{ExportAudit, Options, Report, audit_export_in_pages};
 use x811_eventlog::{Draft, Record};
-use x811_ledger::audit::{ExportAudit, Options, Report, audit_export_in_pages, audit_store};
-use x811_ledger::export::Reader;
-use x811_ledger::world::World;
+use x811_ledger::store_audit::audit_store;
 use x811_protocol::event::Event;
+use x811_world::World;
 
 use super::scene::{Kept, Parts, exported, settled_and_disputed};
 

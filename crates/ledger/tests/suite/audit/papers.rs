@@ -1,11 +1,13 @@
 //! Receipts and bundles of logs whose keys were replaced, and what refreshes them.
 
+use x811_audit::receipt::{CompactReceipt, Receipt};
+use x811_audit::refresh::Refresh;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, CoseReceipt, Policy};
 use x811_ledger::checkpoint::Signed;
 use x811_ledger::port::ReadModel as _;
-use x811_ledger::receipt::{self, CompactReceipt, Issuer, Receipt, ReceiptError};
-use x811_ledger::refresh::{self, Refresh};
+use x811_ledger::receipt::{self, Issuer, ReceiptError};
+use x811_ledger::refresh;
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
 

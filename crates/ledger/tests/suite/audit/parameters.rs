@@ -2,7 +2,7 @@
 //! (record.md section 2, ledger-contract.md section 9).
 
 use serde_json::json;
-use x811_ledger::audit::Report;
+use x811_audit::Report;
 use x811_ledger::sequencer::OpenError;
 use x811_protocol::evm::{ChainId, EvmAddress};
 use x811_protocol::parameters::{PayerBindingRule, UnfitNetwork};

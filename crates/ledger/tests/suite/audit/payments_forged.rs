@@ -2,7 +2,7 @@
 //! tells one story, and evidence is somebody's (ledger-contract.md sections 5 and 9).
 
 use serde_json::{Value, json};
-use x811_ledger::audit::{Cause, Gap, Outcome, Report};
+use x811_audit::{Cause, Gap, Outcome, Report};
 
 use super::base::{PAYEE, TREASURY, tx};
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};

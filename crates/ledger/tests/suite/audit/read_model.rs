@@ -1,11 +1,12 @@
 //! Rows for readers that were changed by hand are named.
 
 use serde_json::json;
-use x811_ledger::audit::{Cause, Report, audit_store};
+use x811_audit::{Cause, Report};
 use x811_ledger::port::ReadModel;
-use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange, StreamRow};
+use x811_ledger::store_audit::audit_store;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
+use x811_world::row::{DeliveryRow, InteractionRow, RowChange, StreamRow};
 
 use super::bundles::audited;
 use super::deal::{Deal, Until};
@@ -139,11 +140,11 @@ async fn rows_that_lag_are_counted_and_not_blamed() {
 
 /// Rows as they were after so many records.
 async fn rebuild(ledgerbox: &Ledgerbox, rows: &x811_ledger::memory::MemoryReadModel, applied: u64) {
-    let mut world = x811_ledger::world::World::empty();
+    let mut world = x811_world::World::empty();
     let mut changes = Vec::new();
     for (record, event) in ledgerbox.events().await.into_iter().take(applied as usize) {
         let touched = world.apply(&record, &event).unwrap();
-        changes.extend(x811_ledger::projection::changes(
+        changes.extend(x811_world::projection::changes(
             &world, &record, &event, &touched,
         ));
     }

@@ -2,7 +2,7 @@
 //! it anew (AX-30, AX-31): the bodies, the proofs and the rules still speak.
 
 use serde_json::{Value, json};
-use x811_ledger::audit::Cause;
+use x811_audit::Cause;
 use x811_protocol::digest::Digest;
 use x811_protocol::document::DidDocument;
 use x811_protocol::key::{AgentKey, Profile, SecretKey};

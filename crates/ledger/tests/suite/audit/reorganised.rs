@@ -2,7 +2,7 @@
 //! transaction moves. No verdict rests on it; the report names it (decision 0182).
 
 use serde_json::{Value, json};
-use x811_ledger::audit::Cause;
+use x811_audit::Cause;
 
 use super::base::{Base, tx};
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};

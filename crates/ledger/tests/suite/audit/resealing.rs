@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use x811_audit::{Cause, Report};
 use x811_eventlog::{Hash, Record};
-use x811_ledger::audit::{Cause, Report};
 
 use super::scene::{Kept, Parts, audit, found, names};
 

@@ -6,12 +6,12 @@ use super::ledgerbox::Ledgerbox;
 use super::scene::{Parts, audit, causes_at, exported, found};
 use super::states::state_of;
 use serde_json::json;
-use x811_ledger::audit::{Cause, FactCounts};
-use x811_ledger::world::World;
+use x811_audit::{Cause, FactCounts};
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::Stream;
+use x811_world::World;
 
 const EVERY: usize = 1_000;
 

@@ -1,7 +1,7 @@
 //! Rotations of the ledger's own keys that nobody with the old key made (record.md section 2).
 
 use serde_json::{Value, json};
-use x811_ledger::audit::{Cause, Report};
+use x811_audit::{Cause, Report};
 use x811_ledger::export::{BundleError, SubjectBundle};
 use x811_protocol::event::{Event, LedgerEvent, LedgerKeyRotated, LedgerRole};
 use x811_protocol::key::SecretKey;

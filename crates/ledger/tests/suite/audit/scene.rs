@@ -1,9 +1,10 @@
 //! Logs to audit, and exports taken apart.
 
 use serde_json::Value;
+use x811_audit::export::{Header, Item, Reader, Trailer};
+use x811_audit::{Cause, Report, audit_export};
 use x811_eventlog::{Checkpoint, Draft, Frontier, Hash, Record};
-use x811_ledger::audit::{Cause, Report, audit_export};
-use x811_ledger::export::{self, Header, Item, Reader, Trailer, UpTo};
+use x811_ledger::export::{self, UpTo};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::key::SecretKey;
 

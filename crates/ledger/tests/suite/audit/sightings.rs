@@ -1,7 +1,7 @@
 //! What is kept for whoever asks the network: every transaction that a PAYMENT declared, also those
 //! that the log has no evidence of (settlement-watcher.md rules 10 and 26).
 
-use x811_ledger::audit::{Options, RecordedSighting, Report, Sighting, audit_export};
+use x811_audit::{Options, RecordedSighting, Report, Sighting, audit_export};
 use x811_protocol::event::{Event, PayerBinding, SettlementEvent};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::settlement::Since;

@@ -2,7 +2,7 @@
 //! and files with a line too many (FORMAT.md, Bundles).
 
 use serde_json::{Value, json};
-use x811_ledger::audit::{Cause, audit_export};
+use x811_audit::{Cause, audit_export};
 
 use super::bundles::{bundle, signed};
 use super::forger::Forger;

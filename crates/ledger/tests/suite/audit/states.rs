@@ -1,8 +1,8 @@
 //! The state of a stream as STATES.md has it, read off a world.
 
 use serde_json::{Value, json};
-use x811_ledger::world::World;
 use x811_protocol::stream::{Stream, Subject};
+use x811_world::World;
 
 /// What the root of all states has of that stream after one of its records; of the roots' own stream nothing.
 pub(crate) fn state_of(world: &World, stream: &Stream) -> Option<Value> {

@@ -1,19 +1,19 @@
 //! What is done to a bundle of one interaction is named where it was done.
 
 use serde_json::json;
-use x811_eventlog::{Checkpoint, Hash, InclusionProof, Record, root_of};
-use x811_ledger::audit::{Cause, Report};
-use x811_ledger::export::{
+use x811_audit::export::{
     Header, Item, LastRecord, PathLine, Reader, Scope, SignedEnd, StreamEnd, Trailer,
 };
-use x811_ledger::keys_statement::{KeysStatement, SignedKeys};
-use x811_ledger::standing::Settling;
+use x811_audit::standing::Settling;
+use x811_audit::{Cause, Report};
+use x811_eventlog::{Checkpoint, Hash, InclusionProof, Record, root_of};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::event::{Event, LedgerOpened};
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
 use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
+use x811_world::keys_statement::{KeysStatement, SignedKeys};
 
 use super::bundles::{bundle, interactions, note};
 use super::ledgerbox::Ledgerbox;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use x811_audit::{PaidSums, Report};
 use x811_eventlog::Record;
-use x811_ledger::audit::{PaidSums, Report};
-use x811_ledger::settlement_view::{Surroundings, settlement_view};
 use x811_protocol::event::{Event, Level};
 use x811_protocol::id::InteractionId;
 use x811_protocol::stream::{Stream, Subject};
+use x811_world::settlement_view::{Surroundings, settlement_view};
 
 use super::base::{BASE, tx};
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};

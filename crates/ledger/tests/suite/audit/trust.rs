@@ -1,11 +1,10 @@
 //! Whose log it is: what a policy from outside the file proves, and what the file alone asserts
 //! (C2SP tlog-policy, design.md section 1: "I trusted nobody").
 
+use x811_audit::{Cause, Gap, Options, Outcome, Report, Verdict, audit_export};
 use x811_eventlog::note::{CosignerKey, Note, NoteKey};
 use x811_eventlog::{Checkpoint, Hash, Policy};
-use x811_ledger::audit::{
-    Cause, Gap, Options, Outcome, Report, Verdict, audit_export, audit_store,
-};
+use x811_ledger::store_audit::audit_store;
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;
 

@@ -2,7 +2,7 @@
 //! cannot be verified, and is not called broken (ledger-contract.md section 9).
 
 use serde_json::{Value, json};
-use x811_ledger::audit::{Cause, Gap, Outcome, Report};
+use x811_audit::{Cause, Gap, Outcome, Report};
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;
 

@@ -1,7 +1,7 @@
 //! What cannot be checked is said, never taken for good.
 
 use serde_json::json;
-use x811_ledger::audit::{Cause, Gap, Outcome};
+use x811_audit::{Cause, Gap, Outcome};
 
 use x811_protocol::event::Event;
 

@@ -1,7 +1,7 @@
 //! A receipt names the contract that opened the interaction (contract.md): its REQUEST is in the file.
 
 use serde_json::{Value, json};
-use x811_ledger::receipt::{ClaimVerdict, Receipt};
+use x811_audit::receipt::{ClaimVerdict, Receipt};
 use x811_protocol::id::ContractId;
 use x811_protocol::parameters::Contracts;
 

@@ -2,7 +2,7 @@
 //! each is broken, or what it does not show is counted as not checked.
 
 use serde_json::{Value, json};
-use x811_ledger::receipt::{Checked, ClaimVerdict, Receipt, verify_compact};
+use x811_audit::receipt::{Checked, ClaimVerdict, Receipt, verify_compact};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;

@@ -2,7 +2,7 @@
 //! rules ask for, and what the rule of choice takes for what was due (ledger-contract.md section 5).
 
 use serde_json::{Value, json};
-use x811_ledger::receipt::Receipt;
+use x811_audit::receipt::Receipt;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::PayerBinding;
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use x811_ledger::receipt::{Checked, ClaimVerdict, Receipt, verify_compact};
+use x811_audit::receipt::{Checked, ClaimVerdict, Receipt, verify_compact};
 use x811_protocol::event::Derived;
 
 use super::contract::paid_under_contract;

@@ -1,7 +1,7 @@
 //! Every honest way to pay gives a receipt that holds (ledger-contract.md sections 4 and 5).
 
 use serde_json::{Value, json};
-use x811_ledger::receipt::{ClaimVerdict, verify_compact};
+use x811_audit::receipt::{ClaimVerdict, verify_compact};
 use x811_protocol::authorization::payment_nonce;
 use x811_protocol::digest::Digest;
 use x811_protocol::money::MicroUsdc;

@@ -1,8 +1,8 @@
 //! What a receipt says of itself: who issued it, as of when it speaks, where to ask.
 
+use x811_audit::receipt::{ClaimVerdict, CompactReceipt, verify, verify_compact};
 use x811_eventlog::Policy;
 use x811_eventlog::note::NoteKey;
-use x811_ledger::receipt::{ClaimVerdict, CompactReceipt, verify, verify_compact};
 use x811_protocol::key::SecretKey;
 
 use super::paper::{Paper, paid};

@@ -2,7 +2,7 @@
 //! the records that gave them to it (ledger-contract.md sections 4 and 8).
 
 use serde_json::{Value, json};
-use x811_ledger::receipt::{ClaimVerdict, Leaf, Receipt};
+use x811_audit::receipt::{ClaimVerdict, Leaf, Receipt};
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::key::{AgentKey, Profile, SecretKey};

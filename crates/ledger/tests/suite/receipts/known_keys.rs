@@ -1,7 +1,7 @@
 //! A receipt and the keys of its parties that the verifier knows (ledger-contract.md section 8).
 
-use x811_ledger::audit::KnownAgentKeys;
-use x811_ledger::receipt::{
+use x811_audit::KnownAgentKeys;
+use x811_audit::receipt::{
     Checked, ClaimVerdict, Trusted, verify_compact_trusting, verify_trusting,
 };
 use x811_protocol::key::{KeyId, SecretKey};

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use x811_audit::receipt::{Checked, CompactReceipt, PaidPayment, Receipt, verify, verify_compact};
 use x811_eventlog::Checkpoint;
 use x811_ledger::entropy::Entropy as _;
-use x811_ledger::receipt::{Checked, CompactReceipt, PaidPayment, Receipt, verify, verify_compact};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;

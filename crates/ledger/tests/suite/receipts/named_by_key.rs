@@ -2,7 +2,7 @@
 //! SDK's do (decision 0190): the REQUEST is in the file, and shows whose key it is.
 
 use serde_json::json;
-use x811_ledger::receipt::{ClaimVerdict, Receipt};
+use x811_audit::receipt::{ClaimVerdict, Receipt};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
 use x811_protocol::id::EnvelopeId;

@@ -1,8 +1,8 @@
 //! Receipts and bundles hold whatever an envelope may hold.
 
 use serde_json::{Value, json};
-use x811_ledger::audit::audit_export;
-use x811_ledger::receipt::Receipt;
+use x811_audit::audit_export;
+use x811_audit::receipt::Receipt;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::json::Limits;
 

@@ -2,21 +2,21 @@
 //! of its own, and writes all hashes, proofs and signatures anew.
 
 use serde_json::{Value, json};
+use x811_audit::export::LastRecord;
+use x811_audit::receipt::{
+    Checked, ClaimVerdict, CompactReceipt, Leaf, LeafPlace, Receipt, verify,
+};
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{
     Checkpoint, CoseReceipt, Hash, InclusionProof, Multiproof, Node, Policy, Record, root_of,
 };
 use x811_ledger::checkpoint::Signed;
-use x811_ledger::export::LastRecord;
-use x811_ledger::keys_statement::KeysStatement;
 use x811_ledger::port::ReadModel as _;
-use x811_ledger::receipt::{
-    self, Checked, ClaimVerdict, CompactReceipt, Issuer, Leaf, LeafPlace, Receipt, ReceiptError,
-    verify,
-};
+use x811_ledger::receipt::{self, Issuer, ReceiptError};
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
+use x811_world::keys_statement::KeysStatement;
 
 use super::base::{Base, TREASURY, tx};
 use super::bundles;

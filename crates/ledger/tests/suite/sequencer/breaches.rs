@@ -10,7 +10,7 @@ use super::party::{Account, Party};
 use super::trust::held_by_second_implementation;
 use serde_json::json;
 use std::sync::Arc;
-use x811_ledger::audit::{Unchecked, audit_export};
+use x811_audit::{Unchecked, audit_export};
 use x811_ledger::port::ReadModel as _;
 use x811_protocol::code::Code;
 use x811_protocol::facts::ConsensusVerb;

@@ -5,12 +5,12 @@ use super::descriptors::{ADVERTISE, descriptor};
 use super::ledgerbox::{Ledgerbox, parameters};
 use super::party::Party;
 use serde_json::{Value, json};
-use x811_ledger::audit::audit_export;
-use x811_ledger::erasure::ErasureRequest;
+use x811_audit::audit_export;
 use x811_protocol::code::Code;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::parameters::Capabilities;
 use x811_protocol::stream::Subject;
+use x811_world::erasure::ErasureRequest;
 
 /// A ledger that takes descriptors, and an agent.
 async fn opened(adverts_per_hour: u64) -> (Ledgerbox, Party) {

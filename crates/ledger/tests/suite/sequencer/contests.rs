@@ -7,7 +7,7 @@ use super::council::{Council, running};
 use super::ledgerbox::Ledgerbox;
 use super::sessions::types_but_notices as types;
 use serde_json::{Value, json};
-use x811_ledger::audit::{Options, audit_export};
+use x811_audit::{Options, audit_export};
 use x811_protocol::digest::Digest;
 use x811_protocol::facts::ConsensusVerb as Verb;
 use x811_protocol::id::RoundId;

@@ -4,7 +4,7 @@ use super::bundles::{audited, bundle, bundle_of};
 use super::ledgerbox::Ledgerbox;
 use super::talks::{LIFE_MS, Talks, talking};
 use super::term_erasure::assert_refused;
-use x811_ledger::audit::audit_export;
+use x811_audit::audit_export;
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::event::Event;
 use x811_protocol::facts::NegotiationVerb;

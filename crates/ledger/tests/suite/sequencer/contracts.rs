@@ -5,7 +5,7 @@ use super::deal::Deal;
 use super::ledgerbox::Ledgerbox;
 use super::talks::{LIFE_MS, Talks, talking};
 use serde_json::{Value, json};
-use x811_ledger::audit::{Unchecked, audit_export};
+use x811_audit::{Unchecked, audit_export};
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::code::Code;

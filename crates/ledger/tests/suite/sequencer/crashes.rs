@@ -7,9 +7,9 @@ use serde_json::json;
 use std::sync::Arc;
 use x811_ledger::answer::Answer;
 use x811_ledger::memory::{CommitFault, MemoryReadModel};
-use x811_ledger::row::DeliveryRow;
 use x811_protocol::code::Code;
 use x811_protocol::envelope::SealedEnvelope;
+use x811_world::row::DeliveryRow;
 
 /// A message that is due now, once for every step of an interaction's life.
 async fn every_step() -> Vec<(Ledgerbox, Deal, SealedEnvelope)> {

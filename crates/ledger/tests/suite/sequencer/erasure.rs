@@ -5,9 +5,8 @@ use super::base::tx;
 use super::bundles::audited;
 use super::deal::{Deal, Until};
 use super::ledgerbox::{Ledgerbox, parameters};
-use x811_ledger::audit::Report;
+use x811_audit::Report;
 use x811_ledger::doctor::examine;
-use x811_ledger::erasure::ErasureRequest;
 use x811_ledger::memory::MemoryReadModel;
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::code::Code;
@@ -16,6 +15,7 @@ use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::refusal::Kind;
+use x811_world::erasure::ErasureRequest;
 
 /// Parameters under which transactions are watched for two minutes.
 fn briefly_watched() -> Parameters {

@@ -4,8 +4,8 @@
 use super::deal::{Deal, Until};
 use super::ledgerbox::Ledgerbox;
 use super::party::{Account, Party};
-use x811_ledger::world::Sizes;
 use x811_protocol::code::Code;
+use x811_world::Sizes;
 
 const SPAMMERS: usize = 6;
 

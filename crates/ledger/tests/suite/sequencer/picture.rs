@@ -5,13 +5,10 @@ use super::ledgerbox::Ledgerbox;
 use super::watches::assert_watches;
 use std::collections::BTreeMap;
 use x811_eventlog::{ChainVerifier, Head, Record};
-use x811_ledger::agent::Agent;
-use x811_ledger::audit::audit_store;
 use x811_ledger::memory::{MemoryReadModel, Rows};
 use x811_ledger::port::{LedgerStore, ReadModel};
-use x811_ledger::projection;
 use x811_ledger::snapshot;
-use x811_ledger::world::{FirstAnswer, Live, OwedNotice, World};
+use x811_ledger::store_audit::audit_store;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
@@ -20,6 +17,9 @@ use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
+use x811_world::agent::Agent;
+use x811_world::projection;
+use x811_world::{FirstAnswer, Live, OwedNotice, World};
 
 /// Nonces and ids may be forgotten a bucket of time apart; within this they may not.
 const REMEMBERED_MS: u64 = 14 * 60_000;

@@ -4,7 +4,6 @@
 use super::ledgerbox::{Ledgerbox, TASK};
 use super::party::{Account, Party};
 use serde_json::{Value, json};
-use x811_ledger::agent::{AgentStanding, Status};
 use x811_protocol::code::Code;
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::SealedEnvelope;
@@ -12,6 +11,7 @@ use x811_protocol::event::Event;
 use x811_protocol::key::{AgentKey, Profile, PublicKey};
 use x811_protocol::payload::registry::rotation_message;
 use x811_protocol::time::TimestampMs;
+use x811_world::agent::{AgentStanding, Status};
 
 /// A message of `party` to the registry.
 pub(crate) fn ask(

@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use x811_ledger::agent::{Agent, AgentStanding, Status};
 use x811_protocol::did::Did;
 use x811_protocol::document::DidDocument;
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::key::{AgentKey, Profile, PublicKey, SecretKey};
 use x811_protocol::payload::registry::rotation_message;
+use x811_world::agent::{Agent, AgentStanding, Status};
 
 const ACTORS: usize = 2;
 

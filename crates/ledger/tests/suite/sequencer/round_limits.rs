@@ -5,7 +5,7 @@ use super::bundles::{audited, bundle_of};
 use super::council::{Council, running};
 use super::ledgerbox::Ledgerbox;
 use serde_json::json;
-use x811_ledger::audit::{Options, audit_export};
+use x811_audit::{Options, audit_export};
 use x811_protocol::code::Code;
 use x811_protocol::facts::ConsensusVerb as Verb;
 use x811_protocol::parameters::Rounds;

@@ -7,7 +7,7 @@ use super::ledgerbox::Ledgerbox;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use x811_ledger::audit::{Options, audit_export};
+use x811_audit::{Options, audit_export};
 use x811_ledger::port::LedgerStore as _;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;

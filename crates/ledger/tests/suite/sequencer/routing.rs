@@ -6,9 +6,9 @@ use super::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use super::ledgerbox::{Ledgerbox, parameters};
 use serde_json::json;
 use x811_ledger::port::ReadModel;
-use x811_ledger::row::DeliveryRow;
 use x811_protocol::code::Code;
 use x811_protocol::envelope::SealedEnvelope;
+use x811_world::row::DeliveryRow;
 
 /// A deal in each of its states, finished ones included.
 async fn every_state() -> Vec<(Ledgerbox, Deal, &'static str)> {

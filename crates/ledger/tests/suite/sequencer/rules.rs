@@ -4,9 +4,9 @@ use super::begun::{of_rules_1, stored};
 use super::ledgerbox::Ledgerbox;
 use serde_json::{Value, json};
 use x811_ledger::sequencer::OpenError;
-use x811_ledger::world::Fault;
 use x811_protocol::event::{Event, LedgerEvent};
 use x811_protocol::rules::Rules;
+use x811_world::Fault;
 
 fn changed(version: u64) -> Value {
     json!({ "type": "rules_changed", "rules_version": version, "reader": version })

@@ -5,7 +5,7 @@ use super::bundles::{audited, bundle_of};
 use super::descriptors::{ADVERTISE, descriptor};
 use super::ledgerbox::Ledgerbox;
 use serde_json::{Value, json};
-use x811_ledger::audit::audit_export;
+use x811_audit::audit_export;
 use x811_protocol::code::Code;
 use x811_protocol::event::{CloseReason, Effect, Event};
 use x811_protocol::facts::CapabilityVerb as Verb;

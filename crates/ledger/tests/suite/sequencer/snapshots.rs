@@ -9,10 +9,10 @@ use std::sync::Arc;
 use x811_ledger::memory::MemoryReadModel;
 use x811_ledger::port::LedgerStore;
 use x811_ledger::snapshot::{self, Rejection, SCHEMA, SaveFault, Snapshot, SnapshotStore};
-use x811_ledger::world::World;
 use x811_protocol::code::Code;
 use x811_protocol::event::{LedgerOpened, LedgerRole};
 use x811_protocol::time::TimestampMs;
+use x811_world::World;
 
 fn decode(bytes: &[u8], opened: &LedgerOpened) -> Result<Snapshot, Rejection> {
     snapshot::decode(bytes, opened, opened.keys.envelope)

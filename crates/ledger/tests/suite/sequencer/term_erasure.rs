@@ -4,7 +4,7 @@ use super::bargain::{Bargain, taking};
 use super::bundles::{audited, bundle_of};
 use super::ledgerbox::Ledgerbox;
 use serde_json::Value;
-use x811_ledger::audit::audit_export;
+use x811_audit::audit_export;
 use x811_ledger::port::LedgerStore as _;
 use x811_ledger::sequencer::ErasureAnswer;
 use x811_protocol::code::Code;

@@ -5,10 +5,10 @@ use super::aftermath::{CONFIRMED_MS, declared, paid};
 use super::base::{BASE, tx};
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use super::ledgerbox::Ledgerbox;
-use x811_ledger::settlement_view::{Surroundings, settlement_view};
 use x811_protocol::observation::{BlindCause, Observation};
 use x811_protocol::settlement_view::{Due, NextStep, SettlementClock, SettlementView};
 use x811_protocol::time::TimestampMs;
+use x811_world::settlement_view::{Surroundings, settlement_view};
 
 /// For so long is watched what was declared.
 const WATCHED_MS: u64 = 120_000;

@@ -4,7 +4,6 @@ use super::base::BASE;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use x811_eventlog::Record;
-use x811_ledger::world::{Live, World};
 use x811_protocol::event::Event;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
@@ -12,6 +11,7 @@ use x811_protocol::interaction::Schedule;
 use x811_protocol::settlement::{Declared, DeclaredStanding};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
+use x811_world::{Live, World};
 
 /// Asserts that what is kept of the watched transactions is what the held interactions come to.
 pub(crate) fn assert_watches(world: &World, events: &[(Record, Event)]) {

@@ -8,14 +8,14 @@ use super::party::Account;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use x811_ledger::row::SubjectRow;
-use x811_ledger::world::{Touched, World};
 use x811_protocol::event::{Event, LedgerEvent, NetworkEvent};
 use x811_protocol::facts::CapabilityVerb as Verb;
 use x811_protocol::id::AgreementId;
 use x811_protocol::observation::{BlindCause, Observation};
 use x811_protocol::parameters::Capabilities;
 use x811_protocol::stream::Subject;
+use x811_world::row::SubjectRow;
+use x811_world::{Touched, World};
 
 /// A year.
 const YEAR_S: u64 = 31_536_000;

@@ -1,13 +1,14 @@
 //! Bundles of one interaction: how the tests make them, and that those of honest logs are clean.
 
+use x811_audit::{Options, Report, audit_export};
 use x811_eventlog::{Checkpoint, Record, root_of};
-use x811_ledger::audit::{Options, Report, audit_export, audit_store};
 use x811_ledger::export::{BundleError, SubjectBundle};
-use x811_ledger::keys_statement::{KeysStatement, SignedKeys};
 use x811_ledger::port::ReadModel as _;
+use x811_ledger::store_audit::audit_store;
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
 use x811_protocol::stream::Subject;
+use x811_world::keys_statement::{KeysStatement, SignedKeys};
 
 use super::ledgerbox::Ledgerbox;
 

@@ -1,11 +1,11 @@
 //! What an operator signs to have bodies erased.
 
-use x811_ledger::erasure::ErasureRequest;
 use x811_ledger::sequencer::ErasureAnswer;
 use x811_protocol::event::ErasureOrder;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::signed_read::{ReadProof, Target, sign};
 use x811_protocol::stream::Subject;
+use x811_world::erasure::ErasureRequest;
 
 use super::ledgerbox::Ledgerbox;
 use super::party::Party;

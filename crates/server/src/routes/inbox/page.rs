@@ -15,7 +15,6 @@ use std::sync::Arc;
 use x811_ledger::answer::Accepted;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{Body, LedgerStore as _, ReadModel as _};
-use x811_ledger::row::DeliveryRow;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{AcceptedHeader, wire_json};
@@ -24,6 +23,7 @@ use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::signature::Signature;
 use x811_protocol::stream::Subject;
+use x811_world::row::DeliveryRow;
 
 /// An answer ends with the message that makes its envelopes longer than this.
 const MAX_ENVELOPE_BYTES: u64 = 4 * 1_048_576;

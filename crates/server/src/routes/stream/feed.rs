@@ -15,9 +15,9 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
-use x811_ledger::world::World;
 use x811_protocol::envelope::wire_json;
 use x811_protocol::time::TimestampMs;
+use x811_world::World;
 
 /// Most messages of a page.
 const PAGE_MESSAGES: usize = 64;

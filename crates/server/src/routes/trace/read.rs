@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use x811_eventlog::Record;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
-use x811_ledger::row::SubjectRow;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::ParsedEnvelope;
 use x811_protocol::event::Event;
@@ -20,6 +19,7 @@ use x811_protocol::time::TimestampMs;
 use x811_protocol::trace::{
     self, MOST_PARTS, Node, Recorded, SHOWN_MEMBERS, Wid, sessions_of, shown_message,
 };
+use x811_world::row::SubjectRow;
 
 /// Positions that are read together.
 const PAGE: usize = 200;

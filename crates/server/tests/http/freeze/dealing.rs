@@ -36,6 +36,10 @@ pub(super) async fn session(recorder: &mut Recorder, cast: &Cast) {
     failed(recorder, cast).await;
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "a list of requests, one after the other"
+)]
 async fn paid(recorder: &mut Recorder, cast: &Cast) {
     let world = recorder.world.clone();
     let deal = Deal::new(&world, &cast.ada, &cast.bert);

@@ -44,6 +44,10 @@ async fn public(recorder: &mut Recorder) {
     }
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "a list of requests, one after the other"
+)]
 async fn registrations(recorder: &mut Recorder, cast: &Cast) {
     let world = recorder.world.clone();
     let register = |agent: &Agent, change: &dyn Fn(&mut Value)| {
@@ -51,7 +55,8 @@ async fn registrations(recorder: &mut Recorder, cast: &Cast) {
         change(&mut payload);
         agent.say(&world, world.ledger(), "x811.registry/register", payload)
     };
-    let broken: [(&str, fn(&mut Value)); 5] = [
+    type Change = fn(&mut Value);
+    let broken: [(&str, Change); 5] = [
         ("no key", |it| {
             it["document"]["verificationMethod"] = json!([])
         }),
@@ -187,6 +192,10 @@ async fn standing(recorder: &mut Recorder, cast: &Cast) {
 }
 
 /// Messages whose envelope is refused.
+#[expect(
+    clippy::too_many_lines,
+    reason = "a list of requests, one after the other"
+)]
 async fn envelopes(recorder: &mut Recorder, cast: &Cast) {
     let world = recorder.world.clone();
     let ping = |by: &Agent, to| by.say(&world, to, "x811.test/ping", json!({}));
@@ -327,6 +336,10 @@ async fn bodies(recorder: &mut Recorder, cast: &Cast) {
 }
 
 /// Feeds, tokens, presence, the log, and what is listed once everything has happened.
+#[expect(
+    clippy::too_many_lines,
+    reason = "a list of requests, one after the other"
+)]
 pub(super) async fn afterwards(recorder: &mut Recorder, cast: &Cast) {
     recorder.covered().await;
     let inbox = format!("/api/v1/messages/{}", cast.bert.uuid());

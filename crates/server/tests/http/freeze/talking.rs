@@ -1,6 +1,6 @@
 //! Negotiations, descriptors, sessions and agreements, and an exclusion that an operator lifts.
 
-use super::{Cast, Recorder, WINDOW_MS};
+use super::{Cast, Recorder};
 use crate::capabilities::descriptor;
 use crate::codes::changed;
 use crate::sessions::request_to;

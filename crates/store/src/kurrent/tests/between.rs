@@ -6,9 +6,9 @@ use std::fs::File;
 use std::io::BufReader;
 use std::sync::Arc;
 
+use x811_audit::export::{Item, Reader};
 use x811_eventlog::{AppendError, EventLog as _, Head, Record};
 use x811_ledger::copy::{bodies_named, commit_of};
-use x811_ledger::export::{Item, Reader};
 use x811_ledger::port::{Body, Commit, LedgerStore as _};
 use x811_protocol::digest::Digest;
 

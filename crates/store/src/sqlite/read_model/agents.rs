@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use sqlx::Row as _;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use uuid::Uuid;
-use x811_ledger::agent::Status;
-use x811_ledger::row::{AgentRow, FoundAgent, MAX_PAYERS, TrustAsOf, TrustRow};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::TrustCounters;
+use x811_world::agent::Status;
+use x811_world::row::{AgentRow, FoundAgent, MAX_PAYERS, TrustAsOf, TrustRow};
 
 use crate::sqlite::error::{StoreError, UniqueKey};
 use crate::sqlite::insert::{MAX_IN, Row, Statements, Table, insert};

@@ -4,12 +4,12 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 use uuid::Uuid;
 use x811_ledger::port::Stretch;
-use x811_ledger::row::{DeliveryRow, InteractionRow, StreamRow};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::time::TimestampMs;
+use x811_world::row::{DeliveryRow, InteractionRow, StreamRow};
 
 use crate::sqlite::error::{StoreError, UniqueKey};
 use crate::sqlite::insert::{Row, Statements, Table};

@@ -3,11 +3,11 @@
 use sqlx::Row as _;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use uuid::Uuid;
-use x811_ledger::row::{DeadlineKind, MemberRow, SubjectRow};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
+use x811_world::row::{DeadlineKind, MemberRow, SubjectRow};
 
 use crate::sqlite::error::{StoreError, UniqueKey};
 use crate::sqlite::insert::{Row, Statements, Table, insert};

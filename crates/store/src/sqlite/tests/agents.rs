@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use x811_ledger::agent::Status;
 use x811_ledger::port::ReadModel as _;
-use x811_ledger::row::{AgentRow, RowChange, TrustRow};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::trust::TrustCounters;
+use x811_world::agent::Status;
+use x811_world::row::{AgentRow, RowChange, TrustRow};
 
 use super::sample::did;
 use crate::ReadRows;

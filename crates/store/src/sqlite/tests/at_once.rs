@@ -7,7 +7,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use x811_eventlog::{Draft, Head, InclusionProof, Node, Record, Subtree};
 use x811_ledger::port::{Body, Commit, Erased, LedgerStore as _, ReadModel};
-use x811_ledger::row::{RowChange, StreamRow};
+use x811_world::row::{RowChange, StreamRow};
 
 use super::sample::{body, stranger};
 use crate::{ReadRows, SqliteStore};

@@ -4,15 +4,16 @@
 use std::path::Path;
 
 use tempfile::TempDir;
-use x811_ledger::agent::Status;
-use x811_ledger::audit::{Cause, Outcome, audit_store};
+use x811_audit::{Cause, Outcome};
 use x811_ledger::memory::MemoryStore;
 use x811_ledger::port::{DamagedRow, ReadModel as _};
-use x811_ledger::row::{AgentRow, RowChange, SubjectRow, TrustRow};
+use x811_ledger::store_audit::audit_store;
 use x811_protocol::id::ContractId;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::TrustCounters;
+use x811_world::agent::Status;
+use x811_world::row::{AgentRow, RowChange, SubjectRow, TrustRow};
 
 use super::sample::{did, envelope_id, interaction_row};
 use super::wrong_types::{run, spoil};

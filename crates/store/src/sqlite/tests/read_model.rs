@@ -4,9 +4,9 @@ use serde_json::json;
 use tempfile::TempDir;
 use x811_eventlog::AppendError;
 use x811_ledger::port::ReadModel;
-use x811_ledger::row::{DeliveryRow, InteractionRow, RowChange};
 use x811_protocol::id::InteractionId;
 use x811_protocol::time::TimestampMs;
+use x811_world::row::{DeliveryRow, InteractionRow, RowChange};
 
 use super::sample::{did, envelope_id};
 use crate::{ReadRows, StoreError};

@@ -10,13 +10,13 @@ use std::task::Poll;
 use uuid::Uuid;
 use x811_eventlog::{Draft, Head, Record};
 use x811_ledger::port::{Body, Commit};
-use x811_ledger::row::InteractionRow;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
 use x811_protocol::evm::{ChainId, TxHash};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::time::TimestampMs;
+use x811_world::row::InteractionRow;
 
 pub(super) const BASE_SEPOLIA: ChainId = ChainId::new(84_532);
 

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 use x811_eventlog::tile::{TILE_WIDTH, TileContent};
 use x811_eventlog::{Hash, InclusionProof, Node, Subtree, Tile, root_of};
 use x811_ledger::port::ReadModel;
-use x811_ledger::row::RowChange;
+use x811_world::row::RowChange;
 
 use crate::ReadRows;
 

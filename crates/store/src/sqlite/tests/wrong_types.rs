@@ -6,11 +6,11 @@ use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 use x811_eventlog::{AppendError, EventLog as _, Hash, Head, Node, ReadError};
 use x811_ledger::port::{Commit, LedgerStore as _, NonceOutcome, ReadModel as _, SpentNonce};
-use x811_ledger::row::{DeliveryRow, RowChange, StreamRow};
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::time::TimestampMs;
+use x811_world::row::{DeliveryRow, RowChange, StreamRow};
 
 use super::sample::{
     self, BASE_SEPOLIA, body, claim, did, digest, envelope_id, interaction_row, stranger,

@@ -3,7 +3,7 @@
 //! session with somebody who would have been excluded.
 
 use serde_json::{Value, json};
-use x811_ledger::audit::{Options, Outcome, Report, Unchecked, audit_export};
+use x811_audit::{Options, Outcome, Report, Unchecked, audit_export};
 use x811_protocol::facts::{CapabilityVerb, ConsensusVerb as Verb, NegotiationVerb};
 use x811_protocol::parameters::{Capabilities, Contracts, Exclusion, Rounds};
 

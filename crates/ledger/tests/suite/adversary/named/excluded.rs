@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use x811_ledger::audit::Cause;
+use x811_audit::Cause;
 use x811_protocol::facts::ConsensusVerb as Verb;
 use x811_protocol::parameters::{Capabilities, Exclusion, Rounds};
 

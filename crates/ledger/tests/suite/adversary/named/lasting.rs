@@ -4,7 +4,7 @@
 
 use serde_json::json;
 use tokio::sync::OnceCell;
-use x811_ledger::audit::{Options, Outcome, Report, Unchecked, audit_export};
+use x811_audit::{Options, Outcome, Report, Unchecked, audit_export};
 use x811_protocol::facts::ConsensusVerb as Verb;
 use x811_protocol::id::RoundId;
 use x811_protocol::parameters::Rounds;

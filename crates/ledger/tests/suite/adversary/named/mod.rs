@@ -30,7 +30,7 @@ mod votes;
 mod word;
 mod words;
 
-use x811_ledger::audit::Outcome;
+use x811_audit::Outcome;
 
 use super::verdict::judge;
 pub(crate) use story::Story;

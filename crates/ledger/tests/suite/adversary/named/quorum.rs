@@ -2,7 +2,7 @@
 //! twice (settlement-watcher.md rule 26).
 
 use serde_json::json;
-use x811_ledger::audit::{Cause, Gap, Outcome};
+use x811_audit::{Cause, Gap, Outcome};
 
 use super::super::branches::branches;
 use super::Story;

@@ -2,7 +2,7 @@
 //! (ledger-contract.md section 9).
 
 use serde_json::json;
-use x811_ledger::audit::{Attested, Report};
+use x811_audit::{Attested, Report};
 use x811_protocol::facts::ConsensusVerb as Verb;
 use x811_protocol::parameters::Rounds;
 

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 use tokio::sync::OnceCell;
-use x811_ledger::audit::{Cause, Options, Outcome, Report, Unchecked, audit_export};
+use x811_audit::{Cause, Options, Outcome, Report, Unchecked, audit_export};
 use x811_protocol::facts::CapabilityVerb as Verb;
 use x811_protocol::parameters::{Capabilities, Contracts};
 use x811_protocol::stream::Subject;

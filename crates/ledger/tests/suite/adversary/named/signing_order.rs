@@ -2,7 +2,7 @@
 //! or a remark names both times (decision 0294).
 
 use serde_json::json;
-use x811_ledger::audit::{Attested, Outcome, Report};
+use x811_audit::{Attested, Outcome, Report};
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::facts::ConsensusVerb as Verb;
 use x811_protocol::parameters::Rounds;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use x811_audit::{Options, Outcome, Report, audit_export};
 use x811_eventlog::note::NoteKey;
-use x811_ledger::audit::{Options, Outcome, Report, audit_export};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::code::Code;
 use x811_protocol::event::LedgerRole;

@@ -1,7 +1,7 @@
 //! Changes of a trace that agree with each other, so that the trace alone holds.
 
 use serde_json::{Value, json};
-use x811_ledger::audit::compare_trace;
+use x811_audit::compare_trace;
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
 use x811_protocol::round::votes_digest;

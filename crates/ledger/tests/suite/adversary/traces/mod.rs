@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use uuid::{Builder, Uuid};
-use x811_ledger::audit::{TraceComparison, TraceGap, compare_trace};
+use x811_audit::{TraceComparison, TraceGap, compare_trace};
 use x811_protocol::answer::Trace;
 use x811_protocol::digest::Digest;
 use x811_protocol::trace::{Claims, Verified, verify};

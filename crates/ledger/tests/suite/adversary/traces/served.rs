@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
+use x811_audit::export::{Item, Reader};
 use x811_eventlog::Record;
-use x811_ledger::export::{Item, Reader};
 use x811_protocol::answer::Trace;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;

@@ -3,9 +3,10 @@
 use super::contract::outcome_of;
 use crate::answer::TurnVerdict;
 use crate::draft::{BatchDraft, SubjectJournal};
-use crate::quota;
-use crate::submission::{Submission, not_open};
-use crate::world::Fault;
+use x811_world::quota;
+use crate::submission::Submission;
+use x811_world::reading::not_open;
+use x811_world::Fault;
 use x811_protocol::facts::Facts;
 use x811_protocol::id::PledgeId;
 use x811_protocol::kernel::{Input, execute};

@@ -12,7 +12,7 @@ use ledgerbox::{Ledgerbox, parameters};
 use party::Party;
 use scene::{Kept, causes_at, found};
 use serde_json::json;
-use x811_ledger::audit::{Cause, audit_export};
+use x811_audit::{Cause, audit_export};
 use x811_protocol::code::Code;
 use x811_protocol::event::{Effect, Event};
 use x811_protocol::id::PledgeId;

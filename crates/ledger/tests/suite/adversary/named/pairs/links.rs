@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use x811_ledger::audit::Outcome;
+use x811_audit::Outcome;
 
 use super::super::super::single::known;
 use super::super::super::size::size;

@@ -23,7 +23,7 @@ mod round_round;
 
 use std::collections::BTreeSet;
 
-use x811_ledger::audit::{Outcome, Report};
+use x811_audit::{Outcome, Report};
 
 use super::super::verdict::judge;
 use super::Story;

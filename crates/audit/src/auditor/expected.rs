@@ -1,0 +1,42 @@
+//! What the rows of a store should be, for whoever compares them.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use x811_protocol::id::EnvelopeId;
+
+use super::Auditor;
+use crate::finding::fault::Findings;
+use crate::replay::rows::{AgentRows, Rows};
+
+impl Auditor {
+    /// Rows of interactions and other subjects, deliveries and streams.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// Rows of agents.
+    pub fn agent_rows(&self) -> &AgentRows {
+        &self.agents
+    }
+
+    /// Positions in all streams but those of interactions, which are needed once.
+    pub fn take_other_streams(&mut self) -> HashMap<Box<str>, Vec<u64>, RandomState> {
+        std::mem::take(&mut self.rows.others)
+    }
+
+    /// How many records could not be replayed.
+    pub fn not_replayed(&self) -> u64 {
+        self.replay.not_replayed()
+    }
+
+    /// Position of the record that accepted that envelope.
+    pub fn envelope(&self, id: EnvelopeId) -> Option<u64> {
+        self.used.envelope(id)
+    }
+
+    /// What was found so far, to add to it.
+    pub fn findings_mut(&mut self) -> &mut Findings {
+        &mut self.findings
+    }
+}

@@ -1,0 +1,356 @@
+//! The world taken apart into what cannot be worked out again, and put together from it.
+//!
+//! Routes, deadlines, watched transactions and open pairs follow from the live interactions; the
+//! last ended interaction is of interest for one record only; heads that no record names are seen and
+//! refusals counted by the running ledger alone.
+
+use super::{
+    FirstAnswer, HeldMachine, Live, Machines, OwedNotice, Roots, Sight, StoredFailed, Subjects,
+    World,
+};
+use crate::agent::Agent;
+use crate::for_each_machine;
+use crate::keyring::Keyring;
+use crate::recent::Recent;
+use crate::spent::Spent;
+use imbl::OrdMap;
+use std::collections::HashMap;
+use std::sync::Arc;
+use x811_eventlog::{Frontier, Head};
+use x811_protocol::did::Did;
+use x811_protocol::digest::Digest;
+use x811_protocol::event::{LedgerOpened, RulesChanged};
+use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::kernel::{Machine, SubjectMachine};
+use x811_protocol::observation::NetworkHead;
+use x811_protocol::parameters::Parameters;
+use x811_protocol::stream::Subject;
+use x811_protocol::time::TimestampMs;
+use x811_protocol::trust::TrustCounters;
+
+/// What a world is made of, in no particular order.
+#[derive(Debug)]
+pub struct WorldContent {
+    /// Size of the log, and hash of its last record.
+    pub head: Head,
+    /// The Merkle tree over its records.
+    pub frontier: Frontier,
+    /// The root of all states.
+    pub roots: Roots,
+    /// What position 0 says.
+    pub identity: Option<Arc<LedgerOpened>>,
+    /// The keys of the ledger.
+    pub keyring: Option<Arc<Keyring>>,
+    /// The rules in force.
+    pub rules: RulesChanged,
+    /// Parameters by their positions.
+    pub parameters: Vec<(u64, Arc<Parameters>)>,
+    /// Next place in the stream `ledger`.
+    pub ledger_seq: u64,
+    /// How well each network is seen.
+    pub networks: Vec<Sighted>,
+    /// Registered agents.
+    pub agents: Vec<(Did, Arc<Agent>)>,
+    /// What agents have earned.
+    pub trust: Vec<(Did, TrustCounters)>,
+    /// Interactions that are not over.
+    pub interactions: Vec<StoredLive>,
+    /// Live subjects of the other machines.
+    pub subjects: StoredSubjects,
+    /// Notices that are owed: position of the cause, recipient, notice.
+    pub owed: Vec<(u64, Did, OwedNotice)>,
+    /// Day and deliveries.
+    pub charged: Vec<(Did, (u64, u64))>,
+    /// Rounds that failed and may be proposed again.
+    pub failed: Vec<StoredFailed>,
+    /// With the numbers of their buckets of time.
+    pub nonces: Vec<(Digest, FirstAnswer, u64)>,
+    /// With the numbers of their buckets of time.
+    pub envelope_ids: Vec<(EnvelopeId, u64, u64)>,
+}
+
+/// A network's name, next place in its stream, since when it is blind, and the last head that the log
+/// names.
+pub type Sighted = (String, u64, Option<TimestampMs>, Option<NetworkHead>);
+
+/// A live interaction and the position of the parameters it was opened under.
+pub type StoredLive = (InteractionId, u64, Arc<Live>);
+
+/// A live subject of a machine and the position of the parameters it was opened under.
+pub(super) type StoredOf<M> = (
+    <M as SubjectMachine>::Id,
+    u64,
+    Arc<Live<<M as Machine>::State>>,
+);
+
+macro_rules! stored_subjects {
+    ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
+        /// Live subjects of every machine beside `interaction`.
+        #[derive(Debug)]
+        pub struct StoredSubjects {
+            $(/// Those of this machine.
+            pub $held: Vec<StoredOf<$machine>>,)+
+        }
+
+        impl StoredSubjects {
+            fn of(
+                live: &Subjects,
+                opened_under: impl Fn(&Arc<Parameters>) -> u64 + Copy,
+            ) -> StoredSubjects {
+                StoredSubjects {
+                    $($held: stored(&live.$held, opened_under),)+
+                }
+            }
+
+            fn put_back(self, world: &mut World) -> Result<(), ContentError> {
+                $(world.put_all_back::<$machine>(self.$held)?;)+
+                Ok(())
+            }
+        }
+    };
+}
+
+for_each_machine!(stored_subjects);
+
+fn copied<'a, K: Copy + 'a, V: Copy + 'a>(
+    entries: impl Iterator<Item = (&'a K, &'a V)>,
+) -> Vec<(K, V)> {
+    entries.map(|(key, value)| (*key, *value)).collect()
+}
+
+fn copied_ids(seen: &Recent<EnvelopeId, u64>) -> Vec<(EnvelopeId, u64, u64)> {
+    let entries = seen.entries();
+    entries
+        .map(|(id, position, bucket)| (*id, *position, bucket))
+        .collect()
+}
+
+fn listed(owed: &OrdMap<(u64, Did), OwedNotice>) -> Vec<(u64, Did, OwedNotice)> {
+    let owed = owed.iter();
+    owed.map(|((cause, to), notice)| (*cause, *to, notice.clone()))
+        .collect()
+}
+
+/// Interactions; `opened_under` finds the position of parameters.
+fn held<'a>(
+    interactions: impl Iterator<Item = (&'a InteractionId, &'a Arc<Live>)>,
+    opened_under: impl Fn(&Arc<Parameters>) -> u64,
+) -> Vec<StoredLive> {
+    let stored = |(id, live): (&InteractionId, &Arc<Live>)| {
+        let parameters = opened_under(&live.state.opening().parameters);
+        (*id, parameters, live.clone())
+    };
+    interactions.map(stored).collect()
+}
+
+/// Parts that do not make a world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ContentError {
+    /// A subject names parameters that are not among them.
+    #[error("{0} was opened under parameters that are not there")]
+    NoParameters(Subject),
+    /// The tree is not as long as the log.
+    #[error("the tree has {tree} leaves, the log {log} records")]
+    TreeSize {
+        /// Leaves of the tree.
+        tree: u64,
+        /// Records of the log.
+        log: u64,
+    },
+}
+
+impl World {
+    /// Takes the world apart.
+    pub fn content(&self) -> WorldContent {
+        // Every member is named: a new one must be decided on.
+        let World {
+            head,
+            frontier,
+            roots,
+            identity,
+            keyring,
+            rules,
+            parameters,
+            ledger_seq,
+            networks,
+            agents,
+            trust,
+            trust_moved: _,
+            interactions,
+            aftermath,
+            retiring: _,
+            ended: _,
+            open_pairs: _,
+            routes: _,
+            requests: _,
+            deadlines: _,
+            causes: _,
+            rounds_about: _,
+            rounds_moved: _,
+            told: _,
+            draws: _,
+            charged,
+            hidden: _,
+            failed: _,
+            failed_until: _,
+            alone: _,
+            subjects,
+            watches: _,
+            owed,
+            nonces,
+            refusals: _,
+            envelope_ids,
+        } = self;
+        let positions: HashMap<*const Parameters, u64> = parameters
+            .iter()
+            .map(|(position, shared)| (Arc::as_ptr(shared), *position))
+            .collect();
+        let opened_under = |parameters: &Arc<Parameters>| {
+            // Unknown parameters cannot be restored, so that such a snapshot would be refused.
+            let known = positions.get(&Arc::as_ptr(parameters));
+            known.copied().unwrap_or(u64::MAX)
+        };
+        WorldContent {
+            head: *head,
+            frontier: frontier.clone(),
+            roots: *roots,
+            identity: identity.clone(),
+            keyring: keyring.clone(),
+            rules: *rules,
+            parameters: parameters.iter().map(|(p, q)| (*p, q.clone())).collect(),
+            ledger_seq: *ledger_seq,
+            networks: networks.iter().map(sighted).collect(),
+            agents: agents.iter().map(|(did, a)| (*did, a.clone())).collect(),
+            trust: copied(trust.iter()),
+            interactions: held(interactions.iter().chain(aftermath), opened_under),
+            subjects: StoredSubjects::of(subjects, opened_under),
+            charged: copied(charged.iter()),
+            failed: self.failed_rounds(),
+            owed: listed(owed),
+            nonces: nonces.entries(),
+            envelope_ids: copied_ids(envelope_ids),
+        }
+    }
+
+    /// Puts a world together.
+    pub fn from_content(content: WorldContent) -> Result<World, ContentError> {
+        if content.frontier.size() != content.head.size {
+            return Err(ContentError::TreeSize {
+                tree: content.frontier.size(),
+                log: content.head.size,
+            });
+        }
+        let (nonces, envelope_ids) = (content.nonces, content.envelope_ids);
+        let (nonces, envelope_ids) = rayon::join(
+            || Spent::from_entries(nonces),
+            || Recent::from_entries(envelope_ids),
+        );
+        let mut world = World {
+            head: content.head,
+            frontier: content.frontier,
+            roots: content.roots,
+            identity: content.identity,
+            keyring: content.keyring,
+            rules: content.rules,
+            parameters: content.parameters.into_iter().collect(),
+            ledger_seq: content.ledger_seq,
+            networks: content.networks.into_iter().map(sight).collect(),
+            agents: content.agents.into_iter().collect(),
+            trust: content.trust.into_iter().collect(),
+            charged: content.charged.into_iter().collect(),
+            owed: content
+                .owed
+                .into_iter()
+                .map(|(cause, to, notice)| ((cause, to), notice))
+                .collect(),
+            nonces,
+            envelope_ids,
+            ..World::empty()
+        };
+        for (id, position, live) in content.interactions {
+            world.put_back(id, position, live)?;
+        }
+        content.subjects.put_back(&mut world)?;
+        world.list_rounds();
+        world.remember_failed(content.failed);
+        Ok(world)
+    }
+
+    fn put_all_back<M: HeldMachine>(
+        &mut self,
+        stored: Vec<StoredOf<M>>,
+    ) -> Result<(), ContentError> {
+        for (id, position, live) in stored {
+            let parameters = self.opened_under(M::subject(id), position)?;
+            self.put_subject_back::<M>(id, parameters, Arc::unwrap_or_clone(live));
+        }
+        Ok(())
+    }
+
+    fn opened_under(
+        &self,
+        subject: Subject,
+        position: u64,
+    ) -> Result<Arc<Parameters>, ContentError> {
+        let parameters = self.parameters.get(&position).cloned();
+        parameters.ok_or(ContentError::NoParameters(subject))
+    }
+
+    fn put_back(
+        &mut self,
+        id: InteractionId,
+        opened_under: u64,
+        live: Arc<Live>,
+    ) -> Result<(), ContentError> {
+        let parameters = self.opened_under(Subject::Interaction(id), opened_under)?;
+        let mut live = Arc::unwrap_or_clone(live);
+        live.state = live.state.with_parameters(parameters);
+        if !live.state.name().is_terminal() {
+            let opening = live.state.opening();
+            self.count_open_pair((opening.initiator, opening.provider), |open| open + 1);
+        }
+        for envelope in &live.envelopes {
+            self.routes.insert(*envelope, id);
+        }
+        if let Some(tag) = live.request_tag {
+            self.requests.insert(tag, id);
+        }
+        self.reindex(id, None, Some(&live.state));
+        let is_over = live.state.name().is_terminal() && live.notices_owed == 0;
+        let held = if is_over {
+            &mut self.aftermath
+        } else {
+            &mut self.interactions
+        };
+        held.insert(id, Arc::new(live));
+        Ok(())
+    }
+}
+
+/// The live subjects of a machine; `opened_under` finds the position of parameters.
+fn stored<M: SubjectMachine>(
+    machines: &Machines<M>,
+    opened_under: impl Fn(&Arc<Parameters>) -> u64,
+) -> Vec<StoredOf<M>> {
+    let position = |live: &Live<M::State>| opened_under(M::parameters(&live.state));
+    machines
+        .iter()
+        .map(|(id, live)| (*id, position(live), live.clone()))
+        .collect()
+}
+
+fn sighted((name, sight): (&String, &Sight)) -> Sighted {
+    let recorded = sight.recorded.clone();
+    (name.clone(), sight.next_seq, sight.blind_since, recorded)
+}
+
+fn sight((name, next_seq, blind_since, recorded): Sighted) -> (String, Sight) {
+    let sight = Sight {
+        next_seq,
+        blind_since,
+        head: None,
+        recorded,
+        silent: Vec::new(),
+    };
+    (name, sight)
+}

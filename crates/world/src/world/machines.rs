@@ -1,0 +1,332 @@
+//! The live subjects of one machine beside `interaction` (machines.md section 2), and what every such
+//! machine has in common: its records in order, its notices, its deadlines, what downtime moves.
+
+use super::apply::Applying;
+use super::{Fault, Live, World};
+use crate::recent::Scattered;
+use imbl::{OrdMap, OrdSet};
+use std::sync::Arc;
+use x811_protocol::did::Did;
+use x811_protocol::kernel::{Machine, Recorded, SubjectMachine};
+use x811_protocol::parameters::Parameters;
+use x811_protocol::stream::Subject;
+use x811_protocol::time::TimestampMs;
+
+/// A subject that the last record ended.
+type Ended<M> = (<M as SubjectMachine>::Id, Arc<Live<<M as Machine>::State>>);
+
+/// Live subjects: those whose state can change, or that a notice about is owed.
+#[derive(Debug, Clone)]
+pub struct Machines<M: SubjectMachine> {
+    live: OrdMap<M::Id, Arc<Live<M::State>>>,
+    /// Those with an open window of the ledger's, which downtime moves. What waits for a signed moment
+    /// costs nothing at a restart, however many there are.
+    moving: OrdSet<M::Id>,
+    /// What the last record ended, which is held no longer.
+    ended: Option<Ended<M>>,
+    /// Open ones by who opened them and with whom; never zero.
+    open_pairs: Scattered<(Did, Did), u64>,
+    /// Open ones by who opened them; never zero.
+    open_by: Scattered<Did, u64>,
+}
+
+impl<M: SubjectMachine> Default for Machines<M> {
+    fn default() -> Machines<M> {
+        Machines {
+            live: OrdMap::new(),
+            moving: OrdSet::new(),
+            ended: None,
+            open_pairs: Scattered::default(),
+            open_by: Scattered::default(),
+        }
+    }
+}
+
+/// A machine whose subjects a world holds.
+pub trait HeldMachine: SubjectMachine {
+    /// Those of that world.
+    fn of(world: &World) -> &Machines<Self>
+    where
+        Self: Sized;
+
+    /// The same, to be changed.
+    fn of_mut(world: &mut World) -> &mut Machines<Self>
+    where
+        Self: Sized;
+}
+
+/// Every machine beside `interaction`: the member of [`Subjects`] that has its live ones, its variant of
+/// [`Subject`], its type, and the word for it ([`Subject::kind`]). What is done for each of them alike is a
+/// macro that takes this list.
+#[macro_export]
+macro_rules! for_each_machine {
+    ($for_each:ident) => {
+        $for_each! {
+            contracts: Contract(x811_protocol::contract::Contract), "contract";
+            descriptors: Descriptor(x811_protocol::capability::descriptor::Descriptor), "descriptor";
+            sessions: Session(x811_protocol::capability::session::Session), "session";
+            agreements: Agreement(x811_protocol::capability::agreement::Agreement), "agreement";
+            conducts: Conduct(x811_protocol::capability::conduct::Conduct), "conduct";
+            rounds: Round(x811_protocol::round::Round), "round";
+        }
+    };
+}
+macro_rules! subjects {
+    ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
+        /// Live subjects of every machine beside `interaction`.
+        #[derive(Debug, Clone, Default)]
+        pub struct Subjects {
+            $(pub(super) $held: Machines<$machine>,)+
+        }
+
+        /// What the last record ended, of every machine.
+        pub(super) struct AllEnded {
+            $($held: Option<Ended<$machine>>,)+
+        }
+
+        $(impl HeldMachine for $machine {
+            fn of(world: &World) -> &Machines<$machine> {
+                &world.subjects.$held
+            }
+
+            fn of_mut(world: &mut World) -> &mut Machines<$machine> {
+                &mut world.subjects.$held
+            }
+        })+
+
+        impl Subjects {
+            /// The words for the machines.
+            pub const KINDS: &[&str] = &[$($kind),+];
+
+            /// Forgets what the record before ended; gives it back for when the next one is refused.
+            pub(super) fn take_ended(&mut self) -> AllEnded {
+                AllEnded { $($held: self.$held.ended.take(),)+ }
+            }
+
+            pub(super) fn put_ended(&mut self, ended: AllEnded) {
+                $(self.$held.ended = ended.$held;)+
+            }
+        }
+
+        impl World {
+            /// Moves the windows that the ledger was away for.
+            pub(super) fn move_every_window(&mut self, gap_ms: u64, back_at: TimestampMs) {
+                $(self.move_windows::<$machine>(gap_ms, back_at);)+
+            }
+
+            /// Subjects of every machine with an open window of the ledger's.
+            pub fn moving(&self) -> impl Iterator<Item = Subject> {
+                std::iter::empty()
+                    $(.chain(self.subjects.$held.moving().map(|(id, _)| Subject::$subject(*id))))+
+            }
+
+            /// When time alone acts on that subject.
+            pub fn deadline_of(&self, subject: Subject) -> Option<TimestampMs> {
+                match subject {
+                    Subject::Interaction(id) => self.interaction(id)?.state.deadline(),
+                    $(Subject::$subject(id) => {
+                        <$machine>::deadline(&self.subjects.$held.get(id)?.state)
+                    })+
+                }
+            }
+
+            /// When the message was recorded that opened that subject.
+            pub fn opened_at(&self, subject: Subject) -> Option<TimestampMs> {
+                match subject {
+                    Subject::Interaction(id) => Some(self.interaction(id)?.opened_at),
+                    $(Subject::$subject(id) => Some(self.subjects.$held.get(id)?.opened_at),)+
+                }
+            }
+
+            /// The next place in the stream of a subject.
+            pub(super) fn next_seq_of(&self, subject: Subject) -> u64 {
+                match subject {
+                    Subject::Interaction(id) => self.watching(id).map_or(0, |live| live.next_seq),
+                    $(Subject::$subject(id) => self.subjects.$held.next_seq(id),)+
+                }
+            }
+        }
+    };
+}
+
+for_each_machine!(subjects);
+
+impl<M: SubjectMachine> Machines<M> {
+    /// A live one.
+    pub fn get(&self, id: M::Id) -> Option<&Arc<Live<M::State>>> {
+        self.live.get(&id)
+    }
+
+    /// A live one, or the one that the last record ended.
+    pub fn latest(&self, id: M::Id) -> Option<&Arc<Live<M::State>>> {
+        let ended = self.ended.as_ref().filter(|(known, _)| *known == id);
+        self.get(id).or(ended.map(|(_, live)| live))
+    }
+
+    /// All live ones, in order of id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&M::Id, &Arc<Live<M::State>>)> {
+        self.live.iter()
+    }
+
+    /// Live ones with an open window of the ledger's, in order of id.
+    pub(crate) fn moving(&self) -> impl Iterator<Item = (&M::Id, &Arc<Live<M::State>>)> {
+        let moving = self.moving.iter();
+        moving.filter_map(|id| self.live.get_key_value(id))
+    }
+
+    /// All live ones at a cost that does not depend on how many.
+    pub(crate) fn shared(&self) -> OrdMap<M::Id, Arc<Live<M::State>>> {
+        self.live.clone()
+    }
+
+    /// How many are live.
+    pub(crate) fn len(&self) -> usize {
+        self.live.len()
+    }
+
+    /// Open ones that `by` opened.
+    pub(crate) fn open_by(&self, by: Did) -> u64 {
+        self.open_by.get(&by).copied().unwrap_or(0)
+    }
+
+    /// Open ones that `by` opened with `with`.
+    pub(crate) fn open_between(&self, by: Did, with: Did) -> u64 {
+        self.open_pairs.get(&(by, with)).copied().unwrap_or(0)
+    }
+
+    pub(super) fn next_seq(&self, id: M::Id) -> u64 {
+        self.get(id).map_or(0, |live| live.next_seq)
+    }
+
+    fn count(&mut self, before: Option<&M::State>, after: Option<&M::State>) {
+        let [before, after] = [before, after].map(|state| state.and_then(M::open_between));
+        if before == after {
+            return;
+        }
+        if let Some(pair) = before {
+            change_count(&mut self.open_pairs, pair, |open| open.saturating_sub(1));
+            change_count(&mut self.open_by, pair.0, |open| open.saturating_sub(1));
+        }
+        if let Some(pair) = after {
+            change_count(&mut self.open_pairs, pair, |open| open + 1);
+            change_count(&mut self.open_by, pair.0, |open| open + 1);
+        }
+    }
+}
+
+fn change_count<K: std::hash::Hash + Eq + Clone>(
+    counts: &mut Scattered<K, u64>,
+    key: K,
+    change: impl FnOnce(u64) -> u64,
+) {
+    match change(counts.get(&key).copied().unwrap_or(0)) {
+        0 => counts.remove(&key),
+        count => counts.insert(key, count),
+    };
+}
+
+impl World {
+    /// Takes a record of one of a machine's subjects in.
+    pub(super) fn apply_subject<M: HeldMachine>(
+        &mut self,
+        step: &Applying<'_>,
+        id: M::Id,
+    ) -> Result<(), Fault> {
+        let before = M::of(self).get(id).cloned();
+        let parameters = self.opening_parameters(step)?;
+        let recorded = Recorded {
+            event: step.event,
+            position: step.position,
+            hash: step.hash,
+            recorded_at_ms: step.at,
+            parameters: parameters.as_ref(),
+            rules: self.rules(),
+        };
+        let state = M::evolve(before.as_ref().map(|live| live.state.clone()), &recorded)?;
+        if M::id(&state) != id {
+            return Err(step.misplaced("the stream is named by the message that opened it"));
+        }
+        let told = before
+            .as_ref()
+            .and_then(|before| M::told(&before.state, step.event, &state));
+        let mut live = match &before {
+            Some(live) => live.beside(state),
+            None => Live::opened(state, step),
+        };
+        live.note(step);
+        // Of many members a list is made only where somebody is told.
+        let parties = match told {
+            Some(_) => self.notified::<M>(id, &live.state),
+            None => Vec::new(),
+        };
+        self.settle_notices(step, M::subject(id), told, &parties, &mut live.notices_owed)?;
+        self.replace_subject::<M>(id, before.as_deref(), live);
+        Ok(())
+    }
+
+    /// To whom notices of a subject are addressed: its members, and of a round the ledger itself, which
+    /// all members read (machines.md section 8).
+    fn notified<M: HeldMachine>(&self, id: M::Id, state: &M::State) -> Vec<Did> {
+        match M::subject(id) {
+            Subject::Round(_) => self.identity.iter().map(|ledger| ledger.did).collect(),
+            Subject::Interaction(_)
+            | Subject::Contract(_)
+            | Subject::Descriptor(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_)
+            | Subject::Conduct(_) => M::members(state),
+        }
+    }
+
+    /// Puts `live` in place of `before`, or drops it once it is over and nobody is owed anything.
+    pub(super) fn replace_subject<M: HeldMachine>(
+        &mut self,
+        id: M::Id,
+        before: Option<&Live<M::State>>,
+        live: Live<M::State>,
+    ) {
+        let before = before.map(|before| &before.state);
+        M::of_mut(self).count(before, Some(&live.state));
+        let is_over = M::is_terminal(&live.state) && live.notices_owed == 0;
+        let after = Some(&live.state).filter(|_| !is_over);
+        let deadlines = [before, after].map(|state| state.and_then(M::deadline).into_iter());
+        super::interactions::put_in_place(&mut self.deadlines, M::subject(id), deadlines);
+        let held = M::of_mut(self);
+        if !is_over && M::after_downtime(&live.state, 0, live.updated_at).is_some() {
+            held.moving.insert(id);
+        } else {
+            held.moving.remove(&id);
+        }
+        if is_over {
+            held.live.remove(&id);
+            held.ended = Some((id, Arc::new(live)));
+        } else {
+            held.live.insert(id, Arc::new(live));
+        }
+    }
+
+    /// Moves the windows that the ledger was away for; what waits for a signed moment is not looked at.
+    pub(super) fn move_windows<M: HeldMachine>(&mut self, gap_ms: u64, back_at: TimestampMs) {
+        let moved: Vec<(M::Id, M::State)> = M::of(self)
+            .moving()
+            .filter_map(|(id, live)| Some((*id, M::after_downtime(&live.state, gap_ms, back_at)?)))
+            .collect();
+        for (id, state) in moved {
+            if let Some(before) = M::of(self).get(id).cloned() {
+                let live = before.beside(state);
+                self.replace_subject::<M>(id, Some(&before), live);
+            }
+        }
+    }
+
+    /// Puts a subject back that a snapshot holds; its parameters were found.
+    pub(super) fn put_subject_back<M: HeldMachine>(
+        &mut self,
+        id: M::Id,
+        parameters: Arc<Parameters>,
+        live: Live<M::State>,
+    ) {
+        let state = M::with_parameters(live.state.clone(), parameters);
+        self.replace_subject::<M>(id, None, live.with_state(state));
+    }
+}

@@ -1,0 +1,77 @@
+//! What agents have earned: the sum of how their interactions stand, and of the breaches recorded against
+//! them (agents.md section 4). Interactions count under all rules, breaches from version 2 of the block
+//! `capabilities` on; part of the root of all states from rules 2 on.
+
+use super::World;
+use crate::agent::Agent;
+use std::sync::Arc;
+use x811_protocol::did::Did;
+use x811_protocol::event::{Effect, Event};
+use x811_protocol::interaction::State;
+use x811_protocol::parameters::Edition;
+use x811_protocol::time::TimestampMs;
+use x811_protocol::trust::{Merit, TrustCounters};
+
+impl World {
+    /// All agents that registered, which the ledger itself did not.
+    pub fn registered(&self) -> impl Iterator<Item = (Did, &Arc<Agent>)> {
+        let ledger = self.identity.as_ref().map(|ledger| ledger.did);
+        let agents = self.agents.iter().map(|(did, agent)| (*did, agent));
+        agents.filter(move |(did, _)| Some(*did) != ledger)
+    }
+
+    /// What a DID has earned.
+    pub fn trust(&self, did: Did) -> TrustCounters {
+        self.trust.get(&did).copied().unwrap_or_default()
+    }
+
+    /// Whose counters the last record moved.
+    pub(crate) fn trust_moved(&self) -> impl Iterator<Item = Did> {
+        self.trust_moved.into_iter().flatten()
+    }
+
+    /// Counts an interaction as it stands `after` a record, and no longer as it stood `before`.
+    pub(super) fn count_merit(&mut self, before: Option<&State>, after: &State) {
+        let before = before.map(Merit::of).unwrap_or_default();
+        let merit = Merit::of(after);
+        let opening = after.opening();
+        self.trust_moved = [
+            self.move_trust(opening.initiator, before.initiator, merit.initiator),
+            self.move_trust(opening.provider, before.provider, merit.provider),
+        ];
+    }
+
+    /// Counts a breach that was recorded against that provider, under the parameters in force.
+    pub(super) fn count_breach(&mut self, provider: Did, event: &Event) {
+        if matches!(event, Event::Effect(Effect::BreachRecorded(_)))
+            && self.capability_rules() >= Edition::Second
+        {
+            let moved = self.move_trust(provider, TrustCounters::NONE, TrustCounters::BREACH);
+            self.trust_moved = [moved, None];
+        }
+    }
+
+    /// How far breaches reach, under the parameters in force.
+    pub fn capability_rules(&self) -> Edition {
+        let block = self.parameters().and_then(|(_, set)| set.capabilities);
+        block.map_or(Edition::First, |block| block.version)
+    }
+
+    /// Whether an agent is kept out of new rounds at `now`, because of what it broke.
+    pub(crate) fn is_excluded_from_rounds(&self, did: Did, now: TimestampMs) -> bool {
+        self.capability_rules() >= Edition::Second && self.is_excluded(did, now)
+    }
+
+    fn move_trust(&mut self, did: Did, before: TrustCounters, after: TrustCounters) -> Option<Did> {
+        if before == after {
+            return None;
+        }
+        let counters = self.trust(did).moved(before, after);
+        if counters.has_history() {
+            self.trust.insert(did, counters);
+        } else {
+            self.trust.remove(&did);
+        }
+        Some(did)
+    }
+}
