@@ -25,16 +25,17 @@ cargo build --workspace --all-features --bins --tests
 target="${CARGO_TARGET_DIR:-$checkout/target}"
 mkdir "$frozen/help"
 
-# VERB...: its help, and that of the verbs below it. Help shows the variables that are set, so none is.
+# PROGRAM [VERB...]: its help, and that of the verbs below it. Help shows the variables that are set, so none is.
 help_of() {
-  local file="x811${*:+-$*}" verb
+  local file="$*" verb
   file="$frozen/help/${file// /-}"
-  env -i "$target/debug/x811" "$@" --help >"$file" || die "x811 $* --help failed"
+  env -i "$target/debug/$1" "${@:2}" --help >"$file" || die "$* --help failed"
   while read -r verb; do
     [ "$verb" = help ] || help_of "$@" "$verb"
   done < <(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z0-9-]*\).*/\1/p' "$file")
 }
-help_of
+help_of x811
+help_of x811-bench
 
 # PART COUNT: fails where a part has fewer files or lines than it had when this was written.
 has() {

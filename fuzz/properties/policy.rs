@@ -1,7 +1,7 @@
 //! What holds for every file that says whom a verifier trusts (C2SP tlog-policy). The input is a
 //! policy, and behind a line `-` a signed checkpoint to hold against it.
 
-use x811_audit::verifies;
+use x811_audit::checkpoint_note::verifies;
 use x811_eventlog::note::Note;
 use x811_eventlog::policy::Trusted;
 use x811_eventlog::{Checkpoint, Policy};

@@ -14,7 +14,7 @@ use crate::checkpoint_note;
 use crate::export::{
     CheckpointLine, EndLine, EndVersion, KeysLine, Opening, PathLine, Scope, links,
 };
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 use crate::finding::unchecked::{Counts, Unchecked};
 use crate::identity::checkpoints::Covered;
 use crate::identity::trust::{Signed, Trusting};

@@ -11,7 +11,7 @@ use crate::export::{
     CheckpointLine, EndLine, Fault, FaultKind, Header, Item, KeysLine, PathLine, Reader,
     RecordLine, Trailer,
 };
-use crate::finding::fault::{Cause, Finding, Spot};
+use crate::finding::findings::{Cause, Finding, Spot};
 use crate::options::Options;
 use crate::record::body::agree;
 use crate::record::examine::{Entry, Examined, Leaf, Whole};

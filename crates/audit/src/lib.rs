@@ -39,6 +39,11 @@
 //! | a checkpoint that the auditor noted elsewhere | `noted` |
 //! | every interaction and payment by itself, for whoever keeps books | `listing` |
 //!
+//! The modules are: `record`, what can be checked of a record alone; `replay`, the log by the world's own rules;
+//! `decision`, what was decided; `money`, `network` and `time`, what settlement rests on; `identity`, whose log and
+//! whose keys; `finding` and `report`, what is said of it. [`export`], [`receipt`] and [`refresh`] are the forms of
+//! files; `extract`, `hashes` and `against` read them.
+//!
 //! An [`Auditor`] takes records from anywhere and goes on after every fault; [`audit_export`]
 //! feeds one from a file. Three verdicts for facts (record.md section 3): proven, asserted,
 //! broken. Where something is broken, what follows in that stream is *not replayed*, and counted:
@@ -66,7 +71,7 @@
 
 mod against;
 mod auditor;
-mod checkpoint_note;
+pub mod checkpoint_note;
 mod decision;
 pub mod export;
 mod extract;
@@ -94,10 +99,9 @@ pub use against::{
     TraceDifference, TraceGap, compare, compare_trace,
 };
 pub use auditor::Auditor;
-pub use checkpoint_note::{open, verifier, verifies};
 pub use extract::{ExtractReport, StreamReport};
 pub use finding::attested::{Attested, AttestedCount};
-pub use finding::fault::{Cause, Finding, Findings, Spot};
+pub use finding::findings::{Cause, Finding, Findings, Spot};
 pub use finding::remarks::Remark;
 pub use finding::unchecked::Unchecked;
 pub use finding::verdict::{FactCounts, Verdict};

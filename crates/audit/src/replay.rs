@@ -4,6 +4,6 @@ pub(crate) mod agent_rows;
 pub(crate) mod decided;
 pub(crate) mod effects;
 pub(crate) mod owing;
-pub(crate) mod replayed;
 pub mod rows;
+pub(crate) mod state;
 pub(crate) mod subject_rows;

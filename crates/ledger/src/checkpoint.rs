@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
-use x811_audit::verifier;
+use x811_audit::checkpoint_note::verifier;
 use x811_eventlog::{BackendError, Checkpoint, CheckpointError, CoseReceipt, Frontier, Hash};
 use x811_protocol::key::SecretKey;
 use x811_world::World;

@@ -1,5 +1,5 @@
 //! Audits what a ledger's store holds, and compares its rows with what the log adds up to. The audit itself is
-//! `x811-audit`, which reads files alone.
+//! [`x811_audit`], which reads files alone.
 
 mod agents;
 mod compare;

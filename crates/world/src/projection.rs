@@ -92,7 +92,7 @@ impl Changes {
         self.len() == 0
     }
 
-    /// How many rows change.
+    /// The number of rows that change.
     pub fn len(&self) -> usize {
         self.places.len() + self.interactions.len() + self.subjects.len()
     }

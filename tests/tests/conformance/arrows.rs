@@ -105,7 +105,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// What an auditor has to trust.
+/// The crates that an auditor has to trust.
 const CORE: &[&str] = &["x811-protocol", "x811-eventlog", "x811-world", "x811-audit"];
 
 const LIBRARIES: &[&str] = &[

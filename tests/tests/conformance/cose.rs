@@ -9,7 +9,7 @@
 use std::convert::Infallible;
 use std::fs;
 use tempfile::TempDir;
-use x811_audit::verifies;
+use x811_audit::checkpoint_note::verifies;
 use x811_eventlog::{CoseReceipt, CoseStatement, Hash, InclusionProof, Node, root_of};
 use x811_protocol::key::SecretKey;
 use x811_tests::verifiers::{Job, Verdict, Verifier};

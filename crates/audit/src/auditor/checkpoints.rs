@@ -2,7 +2,7 @@
 
 use super::Auditor;
 use crate::checkpoint_note;
-use crate::finding::fault::Spot;
+use crate::finding::findings::Spot;
 use crate::identity::checkpoints::{Covered, hold};
 use x811_protocol::event::LedgerOpened;
 

@@ -5,7 +5,7 @@ use x811_protocol::event::LedgerOpened;
 
 use super::Auditor;
 use crate::extract::Extract;
-use crate::finding::fault::Cause;
+use crate::finding::findings::Cause;
 use crate::finding::unchecked::Unchecked;
 use crate::money::listing::{Listed as Accounts, Listing, Period};
 use crate::report::document::Report;
@@ -59,7 +59,7 @@ impl Auditor {
         self.report(None)
     }
 
-    /// The report, once everything was taken; `said` is whose log the source says it is.
+    /// The report, once everything was taken; `said` is the identity that the source names.
     pub fn report(mut self, said: Option<&LedgerOpened>) -> Report {
         let (records, last_at) = (self.size(), self.last_at());
         let unchecked = self.findings.take_unchecked();

@@ -5,7 +5,7 @@ use x811_protocol::time::TimestampMs;
 
 use super::Auditor;
 use crate::decision::ordered;
-use crate::finding::fault::{Cause, Findings};
+use crate::finding::findings::{Cause, Findings};
 use crate::finding::unchecked::Unchecked;
 use crate::record::examine::Whole;
 use x811_protocol::event::{Event, LedgerEvent};

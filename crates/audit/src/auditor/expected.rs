@@ -1,4 +1,4 @@
-//! What the rows of a store should be, for whoever compares them.
+//! The rows that a store should have, for a comparison.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use x811_protocol::id::EnvelopeId;
 
 use super::Auditor;
-use crate::finding::fault::Findings;
+use crate::finding::findings::Findings;
 use crate::replay::rows::{AgentRows, Rows};
 
 impl Auditor {
@@ -25,7 +25,7 @@ impl Auditor {
         std::mem::take(&mut self.rows.others)
     }
 
-    /// How many records could not be replayed.
+    /// The number of records that could not be replayed.
     pub fn not_replayed(&self) -> u64 {
         self.replay.not_replayed()
     }
@@ -35,7 +35,7 @@ impl Auditor {
         self.used.envelope(id)
     }
 
-    /// What was found so far, to add to it.
+    /// The findings so far, to add to.
     pub fn findings_mut(&mut self) -> &mut Findings {
         &mut self.findings
     }

@@ -1,7 +1,7 @@
 //! Finds lapses that were held back.
 
 use super::Auditor;
-use crate::finding::fault::{Cause, Findings};
+use crate::finding::findings::{Cause, Findings};
 use crate::finding::unchecked::Unchecked;
 use crate::record::examine::Whole;
 use crate::time::late_lapse::Turn;

@@ -2,7 +2,7 @@
 
 use super::Auditor;
 use crate::checkpoint_note;
-use crate::finding::fault::{Cause, Spot};
+use crate::finding::findings::{Cause, Spot};
 use crate::finding::unchecked::Unchecked;
 use crate::identity::checkpoints::Covered;
 

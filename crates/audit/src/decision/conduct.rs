@@ -4,7 +4,7 @@
 use x811_protocol::event::ExclusionLifted;
 use x811_protocol::stream::{Stream, Subject};
 
-use crate::finding::fault::{Cause, Findings};
+use crate::finding::findings::{Cause, Findings};
 use crate::finding::unchecked::Unchecked;
 use crate::replay::decided::Decided;
 use x811_world::erasure;

@@ -11,7 +11,7 @@ use x811_protocol::kernel::News;
 use x811_protocol::round::Phase;
 use x811_protocol::stream::{Stream, Subject};
 
-use crate::finding::fault::{Cause, Findings};
+use crate::finding::findings::{Cause, Findings};
 use crate::record::body::agree;
 use crate::replay::decided::Decided;
 use x811_world::OwedNotice;

@@ -5,7 +5,7 @@
 use x811_protocol::event::BodiesErased;
 use x811_protocol::time::TimestampMs;
 
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 use crate::finding::verdict::Verdict;
 use x811_world::agent::Agent;
 

@@ -8,7 +8,7 @@ use x811_protocol::facts::Facts;
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::payload::registry::Verb;
 
-use crate::finding::fault::{Cause, Findings};
+use crate::finding::findings::{Cause, Findings};
 use crate::record::body::agree;
 use crate::replay::decided::Decided;
 use x811_protocol::stream::Stream;

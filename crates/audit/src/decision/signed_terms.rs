@@ -6,7 +6,7 @@ use x811_protocol::capability::session::State;
 use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope};
 use x811_protocol::payload::capability::signed_terms;
 
-use crate::finding::fault::{Cause, Findings};
+use crate::finding::findings::{Cause, Findings};
 use crate::replay::decided::Decided;
 
 impl Decided<'_> {

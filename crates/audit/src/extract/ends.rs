@@ -4,7 +4,7 @@ use x811_protocol::event::LedgerOpened;
 
 use super::Extract;
 use crate::export::{EndLine, EndVersion, SignedEnd};
-use crate::finding::fault::{Cause, Findings};
+use crate::finding::findings::{Cause, Findings};
 use x811_protocol::stream::Stream;
 
 impl Extract {

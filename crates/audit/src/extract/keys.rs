@@ -4,7 +4,7 @@ use x811_protocol::event::LedgerOpened;
 
 use super::Extract;
 use crate::export::KeysLine;
-use crate::finding::fault::{Cause, Findings};
+use crate::finding::findings::{Cause, Findings};
 use x811_world::World;
 use x811_world::keys_statement::SignedKeys;
 

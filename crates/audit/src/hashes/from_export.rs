@@ -6,7 +6,7 @@ use x811_protocol::event::LedgerOpened;
 
 use super::{Bound, HashAudit, HashReport, PAGE_RECORDS, Piece};
 use crate::export::{CheckpointLine, Fault, Item, Reader, Trailer};
-use crate::finding::fault::{Cause, Spot};
+use crate::finding::findings::{Cause, Spot};
 use crate::from_export::read_page;
 use crate::options::Options;
 

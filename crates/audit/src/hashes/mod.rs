@@ -17,7 +17,7 @@ use x811_protocol::event::LedgerOpened;
 use x811_protocol::stream::Subject;
 
 use crate::export::PathLine;
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 use crate::identity::checkpoints::{self, Covered};
 use crate::identity::trust::Trusting;
 use crate::options::Options;

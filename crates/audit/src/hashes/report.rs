@@ -6,7 +6,7 @@ use x811_protocol::event::LedgerOpened;
 
 use super::{Bound, HashAudit};
 use crate::export::Scope;
-use crate::finding::fault::Finding;
+use crate::finding::findings::Finding;
 use crate::identity::checkpoints::Covered;
 use crate::identity::trust::Trust;
 

@@ -13,7 +13,7 @@ use x811_protocol::did::Did;
 use x811_protocol::event::{AgentEvent, Event};
 use x811_protocol::key::{KeyId, PublicKey};
 
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 use crate::finding::unchecked::Unchecked;
 
 /// The largest number of agents that a report names.

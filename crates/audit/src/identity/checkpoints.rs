@@ -5,7 +5,7 @@ use x811_eventlog::{Checkpoint, Hash};
 use x811_protocol::event::LedgerOpened;
 
 use crate::checkpoint_note;
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 use crate::identity::trust::{Signed, Trusting};
 
 /// A checkpoint that holds: by the ledger's key, over the records that are here.

@@ -10,7 +10,7 @@ use x811_eventlog::{Checkpoint, CheckpointError, Policy};
 use x811_protocol::event::LedgerOpened;
 
 use crate::checkpoint_note;
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 use crate::finding::verdict::Verdict;
 use crate::options::{Given, Options, TrustedBy};
 use crate::refresh::{CheckpointHold, Paper, Refresh, is_same_log, since_replaced};

@@ -6,7 +6,7 @@ use x811_protocol::event::{Event, Final, Late, Reversed, Seen, SettlementEvent};
 use x811_protocol::evm::TxHash;
 use x811_protocol::settlement::{Aftermath, DeclaredStanding, late_of};
 
-use crate::finding::fault::Findings;
+use crate::finding::findings::Findings;
 use crate::finding::unchecked::Unchecked;
 use crate::money::evidence::stands_on;
 use crate::money::grounds::{Grounds, are_all_quoted};

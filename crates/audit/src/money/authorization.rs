@@ -14,7 +14,7 @@ use x811_protocol::observation::Transfer;
 use x811_protocol::rules::Rules;
 use x811_protocol::settlement::Declared;
 
-use crate::finding::fault::Findings;
+use crate::finding::findings::Findings;
 use crate::money::grounds::{Grounds, are_all_quoted};
 
 /// What the nonces of an interaction follow from; each is computed when it is asked for.

@@ -8,7 +8,7 @@ use x811_protocol::rules::Rules;
 use x811_protocol::settlement::claim::{Candidate, Due};
 use x811_protocol::settlement::{Declared, DeclaredStanding};
 
-use crate::finding::fault::{Cause, Findings};
+use crate::finding::findings::{Cause, Findings};
 use crate::money::authorization;
 use crate::money::grounds::Grounds;
 

@@ -7,7 +7,7 @@ use x811_protocol::observation::Block;
 use x811_protocol::rules::Rules;
 use x811_protocol::settlement::{Declared, DeclaredStanding};
 
-use crate::finding::fault::Findings;
+use crate::finding::findings::Findings;
 use crate::money::evidence::stands_on;
 use crate::money::grounds::Grounds;
 

@@ -12,7 +12,7 @@ use x811_protocol::settlement::claim::{Candidate, choose};
 use x811_protocol::settlement::level::is_safe;
 use x811_protocol::time::TimestampMs;
 
-use crate::finding::fault::{Cause, Findings};
+use crate::finding::findings::{Cause, Findings};
 use crate::finding::unchecked::Unchecked;
 use crate::money::authorization;
 use crate::money::grounds::{Grounds, TRANSFERS_QUOTED_EACH};

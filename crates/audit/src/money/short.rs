@@ -14,7 +14,7 @@ use x811_protocol::rules::Rules;
 use x811_protocol::settlement::claim::{Candidate, choose};
 use x811_protocol::settlement::{Declared, DeclaredStanding};
 
-use crate::finding::fault::Findings;
+use crate::finding::findings::Findings;
 use crate::finding::remarks::Remarks;
 use crate::money::evidence::head_of;
 use crate::money::grounds::{Grounds, are_all_quoted};

@@ -27,7 +27,7 @@ use x811_protocol::settlement::DeclaredStanding;
 use x811_protocol::time::TimestampMs;
 
 use crate::finding::attested::Attested;
-use crate::finding::fault::{Cause, Findings};
+use crate::finding::findings::{Cause, Findings};
 use crate::finding::remarks::Remarks;
 use crate::money::evidence::head_of;
 use crate::network::known_heads::{KnownHeads, age_ms, block_of, head_of_sight, network_of};

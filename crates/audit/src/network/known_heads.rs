@@ -16,7 +16,7 @@ use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
-use crate::finding::fault::Findings;
+use crate::finding::findings::Findings;
 use crate::finding::unchecked::Unchecked;
 use crate::replay::decided::Decided;
 

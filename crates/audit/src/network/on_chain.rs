@@ -16,7 +16,7 @@ use x811_protocol::observation::{Block, NetworkHead, Transfer};
 use x811_protocol::parameters::Network;
 use x811_protocol::settlement::{Declared, Fit, Since};
 
-use crate::finding::fault::{Cause, Finding, Spot};
+use crate::finding::findings::{Cause, Finding, Spot};
 
 /// Transfers that all evidence of one record together quotes at least, where so many fit.
 const TRANSFERS_QUOTED: u64 = 64;

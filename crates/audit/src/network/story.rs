@@ -42,7 +42,7 @@ use x811_protocol::id::InteractionId;
 use x811_protocol::observation::{Block, Transfer};
 use x811_protocol::settlement::{Aftermath, DeclaredStanding, Phase};
 
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 use crate::finding::remarks::Remarks;
 use crate::money::grounds::are_all_quoted;
 use crate::network::heads::{Chain, Heads, Mentioned};

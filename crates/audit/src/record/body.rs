@@ -13,7 +13,7 @@ use x811_protocol::payload::{self, PayloadRules};
 use x811_protocol::refusal::Refusal;
 use x811_protocol::wallet::{Wallet, WalletKind};
 
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 use crate::finding::verdict::{FactCounts, Verdict};
 use x811_world::agent::Agent;
 use x811_world::notice::is_news;

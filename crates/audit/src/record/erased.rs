@@ -7,7 +7,7 @@ use x811_protocol::event::BodiesErased;
 use x811_protocol::key::Profile;
 use x811_protocol::stream::Subject;
 
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 use crate::record::examine::Whole;
 use crate::record::places::Erasable;
 use crate::replay::rows::Rows;

@@ -6,7 +6,7 @@ use x811_eventlog::{Hash, Record, RecordError};
 use x811_protocol::event::Event;
 use x811_protocol::payload::PayloadRules;
 
-use crate::finding::fault::{Findings, Spot};
+use crate::finding::findings::{Findings, Spot};
 use crate::finding::verdict::Verdict;
 use crate::record::body::{self, Basis};
 use crate::record::spelling;

@@ -6,7 +6,7 @@
 
 use x811_eventlog::{Break, Hash};
 
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 
 /// Links that wait for the next record before somebody is blamed.
 #[derive(Debug, Clone, Default)]

@@ -11,9 +11,9 @@ use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{AgentEvent, Event};
 use x811_protocol::key::{AgentKey, Profile, PublicKey, Signed, verify_all};
 
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 use crate::record::examine::Whole;
-use crate::replay::replayed::Replay;
+use crate::replay::state::Replay;
 use x811_protocol::stream::Stream;
 use x811_world::World;
 

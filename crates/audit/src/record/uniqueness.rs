@@ -9,7 +9,7 @@ use x811_protocol::facts::Facts;
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::time::TimestampMs;
 
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 use crate::record::numbered::{Entered, Keyed, Numbered};
 
 /// How long a nonce stays spent at least (AX-27).

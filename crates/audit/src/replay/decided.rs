@@ -6,7 +6,7 @@ use x811_protocol::time::TimestampMs;
 use x811_world::World;
 use x811_world::schemas::Schemas;
 
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 use crate::finding::unchecked::Unchecked;
 use crate::record::uniqueness::Used;
 use crate::replay::owing::Owing;

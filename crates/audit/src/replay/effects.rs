@@ -5,7 +5,7 @@ use x811_protocol::event::{Effect, Event};
 use x811_protocol::round::{EscalationReason, Outcome, Reason, RoundDecided, RoundEscalated};
 use x811_protocol::stream::{Stream, Subject};
 
-use crate::finding::fault::{Cause, Findings, Spot};
+use crate::finding::findings::{Cause, Findings, Spot};
 use crate::finding::unchecked::Unchecked;
 use x811_world::World;
 use x811_world::policies;

@@ -37,11 +37,11 @@ pub use crate::replay::subject_rows::{DueSubject, SubjectRows, row_digest};
 /// A row as it should be. Its `detail` is kept as digests, one for each member.
 #[derive(Debug)]
 pub struct Expected<'a> {
-    /// Who asked.
+    /// The initiator.
     pub initiator: Did,
-    /// Who provides.
+    /// The provider.
     pub provider: Did,
-    /// Everything else of the row.
+    /// The other members of the row.
     pub kept: &'a PackedRow,
 }
 
@@ -56,13 +56,13 @@ pub struct PackedRow {
     pub(crate) code: Option<Code>,
     /// In dispute, or paid by what disappeared.
     is_disputed: bool,
-    /// What it costs in all.
+    /// The total cost, in micro USDC.
     pub total: Option<MicroUsdc>,
-    /// When its open window ends.
+    /// The end of its open window, in milliseconds.
     pub deadline_at_ms: Option<TimestampMs>,
-    /// When its REQUEST was recorded.
+    /// The time of its REQUEST, in milliseconds.
     pub opened_at_ms: TimestampMs,
-    /// When its last record was recorded.
+    /// The time of its last record, in milliseconds.
     pub updated_at_ms: TimestampMs,
     /// Position of its last record.
     pub last_position: u64,
@@ -90,7 +90,7 @@ pub enum Member {
 }
 
 impl Member {
-    /// Its name.
+    /// The name of the member.
     pub fn as_str(self) -> &'static str {
         match self {
             Member::Code => "code",

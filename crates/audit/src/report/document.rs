@@ -8,7 +8,7 @@ use x811_eventlog::Hash;
 
 use crate::extract::ExtractReport;
 use crate::finding::attested::AttestedCounts;
-use crate::finding::fault::{Cause, Finding, MAX_FINDINGS};
+use crate::finding::findings::{Cause, Finding, MAX_FINDINGS};
 use crate::finding::remarks::Remark;
 use crate::finding::verdict::FactCounts;
 use crate::identity::agent_keys::AgentKeysReport;

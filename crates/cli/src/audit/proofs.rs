@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use x811_audit::checkpoint_note::verifies;
 use x811_audit::export::{Item, Reader};
-use x811_audit::verifies;
 use x811_audit::{Cause, Finding, Outcome, Report};
 use x811_eventlog::{EventLog as _, Hash, Policy, Record, TlogProof};
 use x811_ledger::port::LedgerStore as _;

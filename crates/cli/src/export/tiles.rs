@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use x811_audit::verifies;
+use x811_audit::checkpoint_note::verifies;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::policy::Trusted;
 use x811_eventlog::{Checkpoint, EventLog as _, Hash, Policy};

@@ -2,7 +2,7 @@
 
 use super::Examined;
 use crate::checkpoint::Misfit;
-use x811_audit::open;
+use x811_audit::checkpoint_note::open;
 use x811_eventlog::{Checkpoint, CheckpointError};
 use x811_protocol::event::LedgerOpened;
 

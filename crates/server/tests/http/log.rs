@@ -5,7 +5,7 @@ use crate::signing::{Claim, both};
 use crate::world::{Agent, Deal, PATIENCE, Reply, World};
 use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE};
 use serde_json::Value;
-use x811_audit::verifies;
+use x811_audit::checkpoint_note::verifies;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::tile::{TILE_WIDTH, TileContent, read_entries};
 use x811_eventlog::{Checkpoint, Hash, HashTile, Policy, Tile, TlogProof, root_of};

@@ -25,7 +25,7 @@ const TYPICAL_TEXT_BYTES: usize = 768;
 pub struct Detail<'a> {
     /// Why it ended unpaid, where a code says it.
     pub code: Option<Code>,
-    /// How it was paid.
+    /// The payment.
     pub confirmed: Option<Confirmed<'a>>,
     /// Transfers that came too late.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -33,9 +33,9 @@ pub struct Detail<'a> {
     /// Transactions of these that have disappeared.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub late_reversed: &'a [TxHash],
-    /// What was offered.
+    /// The offer.
     pub offer: Option<Offered>,
-    /// What is watched.
+    /// The transactions that are watched.
     pub settlement: Option<Watched<'a>>,
 }
 

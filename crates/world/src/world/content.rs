@@ -37,7 +37,7 @@ pub struct WorldContent {
     pub frontier: Frontier,
     /// The root of all states.
     pub roots: Roots,
-    /// What position 0 says.
+    /// The identity of the ledger, from position 0.
     pub identity: Option<Arc<LedgerOpened>>,
     /// The keys of the ledger.
     pub keyring: Option<Arc<Keyring>>,
@@ -47,11 +47,11 @@ pub struct WorldContent {
     pub parameters: Vec<(u64, Arc<Parameters>)>,
     /// Next place in the stream `ledger`.
     pub ledger_seq: u64,
-    /// How well each network is seen.
+    /// The networks, and the sight of each.
     pub networks: Vec<Sighted>,
     /// Registered agents.
     pub agents: Vec<(Did, Arc<Agent>)>,
-    /// What agents have earned.
+    /// The trust counters of agents.
     pub trust: Vec<(Did, TrustCounters)>,
     /// Interactions that are not over.
     pub interactions: Vec<StoredLive>,
@@ -88,7 +88,7 @@ macro_rules! stored_subjects {
         /// Live subjects of every machine beside `interaction`.
         #[derive(Debug)]
         pub struct StoredSubjects {
-            $(/// Those of this machine.
+            $(/// The subjects of this machine.
             pub $held: Vec<StoredOf<$machine>>,)+
         }
 

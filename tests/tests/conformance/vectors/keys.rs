@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use x811_audit::verifies;
+use x811_audit::checkpoint_note::verifies;
 use x811_eventlog::Policy;
 use x811_eventlog::note::{CosignerKey, NoteKey};
 use x811_eventlog::policy::{Distrust, Trusted};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use x811_audit::verifies;
+use x811_audit::checkpoint_note::verifies;
 use x811_client::agent::{ProofCheck, ProofDue};
 use x811_client::http::LedgerClient;
 use x811_eventlog::note::NoteKey;

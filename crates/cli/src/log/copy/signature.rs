@@ -1,6 +1,6 @@
 //! The signature of the last checkpoint, by the keys that the copied log names.
 
-use x811_audit::verifies;
+use x811_audit::checkpoint_note::verifies;
 use x811_eventlog::{Checkpoint, EventLog as _, ReadError};
 use x811_ledger::doctor::SignedFault;
 use x811_ledger::keyring;

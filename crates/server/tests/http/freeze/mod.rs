@@ -18,19 +18,19 @@ use x811_protocol::parameters::{Exclusion, Rounds, Windows};
 /// Every window. A message is in time up to the last millisecond, so it lapses with a block, 20 s later.
 const WINDOW_MS: u64 = 19_999;
 
-/// Who takes part.
+/// The agents of the session.
 struct Cast {
-    /// Asks and pays.
+    /// The initiator, who pays.
     ada: Agent,
-    /// Provides.
+    /// A provider.
     bert: Agent,
-    /// Provides, and takes part in rounds.
+    /// A provider, and a participant of rounds.
     cleo: Agent,
-    /// Takes no part in anything.
+    /// An agent that is party to nothing.
     eve: Agent,
     auditor: Agent,
     operator: Agent,
-    /// Decides on what is escalated.
+    /// The human who decides escalated rounds.
     human: Agent,
 }
 
@@ -47,7 +47,7 @@ impl Cast {
         }
     }
 
-    /// Who tries to read what is between Ada and Bert, by name.
+    /// The agents that try to read an interaction of Ada and Bert, by name.
     fn readers(&self) -> [(&'static str, Option<&Agent>); 5] {
         [
             ("ada", Some(&self.ada)),

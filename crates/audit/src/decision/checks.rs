@@ -16,7 +16,7 @@ use x811_protocol::parameters::{Edition, Leniency};
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round;
 
-use crate::finding::fault::{Cause, Findings};
+use crate::finding::findings::{Cause, Findings};
 use crate::finding::unchecked::Unchecked;
 use crate::money::aftermath;
 use crate::money::settlement;
