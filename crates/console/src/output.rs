@@ -1,7 +1,7 @@
 //! The one place that prints.
 //!
 //! A verb makes a [`Report`]; `--json` prints it as one JSON value, otherwise it prints itself as
-//! plain, aligned lines. Whatever is printed is escaped here ([`crate::terminal`]), so no verb can
+//! plain, aligned lines. Whatever is printed is escaped here (`terminal`), so no verb can
 //! forget it. Colours appear only on a terminal.
 
 use std::fmt::Display;

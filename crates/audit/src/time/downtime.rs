@@ -13,7 +13,7 @@ use crate::finding::remarks::Remarks;
 use crate::replay::decided::Decided;
 
 /// What the records `ledger_resumed` that break no rule add up to. All of it is asserted, and counted
-/// beside [`Observations`](super::Observations), not among them.
+/// beside [`Observations`](crate::Observations), not among them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Downtimes {
     /// How many there are; a restart that took no time is one too.
