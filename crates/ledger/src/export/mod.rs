@@ -7,7 +7,7 @@
 //! the trailer. JSON is in RFC 8785 form, so no line holds a line end of its own.
 //!
 //! ```text
-//! {"did":…,"format":1,"keys":…,"log_id":…,"origin":…,"rules_version":1,"scope":"log","x811_export":2}
+//! {"did":…,"format":1,"keys":…,"log_id":…,"origin":…,"reader":2,"rules_version":2,"scope":"log","x811_export":2}
 //! r <leaf of position 0>
 //! r <leaf of position 1>
 //! r <leaf of position 2>
@@ -44,15 +44,7 @@
 //! digest is SHA-256 of the bytes between `b ` and the line end. The trailer is as good as where it
 //! came from: compare its `head` with one you noted yourself.
 //!
-//! # Version 2 of one interaction
-//!
-//! Without the line `k `, and with ends of version 1, which the receipt key signed: its streams are
-//! *open-ended*. It is read for ever.
-//!
-//! # Version 1
-//!
-//! A header with `x811_export` 1 and without `scope`, and the lines `r ` and `b ` alone: always a
-//! whole log. It is read for ever. A reader refuses what it does not know.
+//! A reader refuses every other version.
 
 mod bundle;
 mod end;
@@ -91,19 +83,24 @@ const MAX_MARK_BYTES: usize = 65_535;
 /// Most bytes of a path: as many hashes as the tallest tree has levels.
 const MAX_PATH_BYTES: usize = 64 * 67 + 1;
 
-/// Reads a header or trailer: canonical JSON with a version from 1 to `newest` under `mark`, which
+/// Reads a header or trailer: canonical JSON with one of the `known` versions under `mark`, which
 /// is taken out.
-fn read_mark(bytes: &[u8], mark: &str, newest: u64) -> Result<(u64, Value), String> {
+fn read_mark(bytes: &[u8], mark: &str, known: &[u64]) -> Result<(u64, Value), String> {
     let mut value = read_canonical(bytes, MAX_MARK_BYTES)?;
     let version = value
         .as_object_mut()
         .and_then(|members| members.remove(mark))
         .ok_or_else(|| format!("it has no member `{mark}`"))?;
-    match version.as_u64() {
-        Some(version) if (1..=newest).contains(&version) => Ok((version, value)),
-        Some(_) | None => Err(format!(
-            "`{mark}` is {version}, this reader knows 1 to {newest}"
-        )),
+    match version.as_u64().filter(|version| known.contains(version)) {
+        Some(version) => Ok((version, value)),
+        None => {
+            let known: Vec<String> = known.iter().map(u64::to_string).collect();
+            let known = known.join(" and ");
+            Err(format!(
+                "unknown version: `{mark}` is {version}, this program knows {known}; use the version of \
+                 x811 that wrote the file, or export it again"
+            ))
+        }
     }
 }
 
