@@ -4,8 +4,11 @@
 //! The version in force *before* a record selects the facts of its body and its decision; the version
 //! *after* it the hashed form of states. Source: machines.md section 1.
 
+use serde::{Deserialize, Serialize};
+
 /// A version of the decision rules that this program knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
 pub enum Rules {
     /// The interaction machine as it was first recorded.
     One,
@@ -54,6 +57,25 @@ impl Rules {
     #[must_use]
     pub const fn schema(self) -> u64 {
         self.version()
+    }
+}
+
+impl From<Rules> for u64 {
+    fn from(rules: Rules) -> u64 {
+        rules.version()
+    }
+}
+
+/// Rules that this program does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("unknown version: the rules are {0}, this program knows {latest}", latest = Rules::LATEST.version())]
+pub struct UnknownRules(u64);
+
+impl TryFrom<u64> for Rules {
+    type Error = UnknownRules;
+
+    fn try_from(version: u64) -> Result<Rules, UnknownRules> {
+        Rules::of(version).ok_or(UnknownRules(version))
     }
 }
 

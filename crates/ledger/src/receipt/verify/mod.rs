@@ -59,10 +59,6 @@ pub struct Checked {
     /// Whether the ledger's key came from outside, and holds the checkpoint for good: whose ledger
     /// it is follows from nothing in the file.
     pub trusted: bool,
-    /// Whether nobody says that the file leaves nothing out: a receipt of form 1 has no keys
-    /// statement and no end, so an earlier receipt key may have signed it (ledger-contract.md
-    /// section 8).
-    pub open_ended: bool,
     /// What became of the payment, by the checkpoint key; absent where the file does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<AsOf>,
@@ -151,7 +147,7 @@ fn check(
         let sentence = "the path to ask at is not that of this interaction";
         return Err(broken("reversal", sentence));
     }
-    derived::opening(&opened, &messages)?;
+    derived::opening(&opened, receipt)?;
     derived::check(grounds)?;
     places::of_confirmation(&record, &confirmed)?;
     places::check(receipt, &record, &confirmed, &checkpoint)?;
@@ -264,7 +260,6 @@ struct Steps {
     is_trusted: bool,
     /// The checkpoint is by a key that the ledger replaced since.
     is_replaced: bool,
-    is_open_ended: bool,
     standing: Option<AsOf>,
 }
 
@@ -274,7 +269,6 @@ impl Steps {
             list: Vec::new(),
             is_trusted: trust.is_some(),
             is_replaced: false,
-            is_open_ended: false,
             standing: None,
         }
     }
@@ -333,7 +327,6 @@ impl Steps {
         Checked {
             steps: self.list,
             trusted: self.is_trusted,
-            open_ended: self.is_open_ended,
             standing: self.standing,
             paid: paid.ok(),
         }

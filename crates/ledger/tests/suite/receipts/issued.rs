@@ -19,7 +19,7 @@ async fn lc_8_a_compact_receipt_is_issued_by_whom_its_keys_statement_names() {
         deal.provider.did,
         statement.leaf.clone(),
         statement.receipt.clone(),
-        &paper.compact.keys().unwrap().unwrap(),
+        &paper.compact.keys().unwrap(),
         &stranger,
     );
     assert_eq!(verify_compact(&stolen, Some(&paper.policy)).paid, None);
