@@ -58,7 +58,7 @@ mod trailer;
 mod writer;
 
 pub use bundle::{BundleError, SubjectBundle};
-pub use end::{EndVersion, LastRecord, SignedEnd, StreamEnd};
+pub use end::{LastRecord, SignedEnd, StreamEnd};
 pub use foreign::foreign_file;
 pub use header::{BUNDLE_VERSION, EXPORT_VERSION, Header, Scope};
 pub(crate) use links::links;

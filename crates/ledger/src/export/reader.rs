@@ -6,7 +6,7 @@ use std::io::{BufRead, Read};
 
 use x811_eventlog::Hash;
 
-use super::{EndVersion, Header, SignedEnd, Trailer, foreign_file, read_note, read_path, trailer};
+use super::{Header, SignedEnd, Trailer, foreign_file, read_note, read_path, trailer};
 use crate::keys_statement::SignedKeys;
 
 /// Most bytes of a line, its end not counted. Bodies are bounded by the ledger's limits, which are
@@ -490,7 +490,7 @@ impl<R: BufRead> Reader<R> {
         self.flush();
         self.place = ReaderPlace::Ends;
         let (line, what) = (self.line, "end of a stream");
-        match SignedEnd::parse(text, EndVersion::Two) {
+        match SignedEnd::parse(text) {
             Ok(signed) => self
                 .ready
                 .push_back(Ok(Item::End(EndLine { line, signed }))),

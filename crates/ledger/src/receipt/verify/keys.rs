@@ -3,7 +3,6 @@
 
 use super::{AsOf, Broken, Steps, broken, event};
 use crate::checkpoint::verifies;
-use crate::export::EndVersion;
 use crate::keyring::Keyring;
 use crate::keys_statement::{Rotation, SignedKeys};
 use crate::receipt::{CompactReceipt, Receipt};
@@ -240,7 +239,7 @@ pub(super) fn standing(
     let signed = &receipt.end;
     let end = &signed.end;
     let key = opened.keys.checkpoint;
-    if signed.version != EndVersion::Two || !signed.is_by(&key) {
+    if !signed.is_by(&key) {
         let sentence = "the end of the interaction's stream is not signed by the checkpoint key";
         return Err(broken(about, sentence));
     }

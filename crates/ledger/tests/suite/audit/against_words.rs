@@ -3,7 +3,7 @@
 
 use x811_eventlog::Record;
 use x811_ledger::audit::{Comparison, Contradicts, compare};
-use x811_ledger::export::{EndVersion, LastRecord, SignedEnd};
+use x811_ledger::export::{LastRecord, SignedEnd};
 use x811_ledger::keys_statement::{Rotation, SignedKeys};
 use x811_protocol::event::LedgerRole;
 use x811_protocol::key::SecretKey;
@@ -51,7 +51,7 @@ fn hiding(bundle: &[u8], stream: &str, key: &SecretKey) -> Vec<u8> {
             let is_of_record = ["r ", "b ", "p "].iter().any(|it| line.starts_with(it));
             return (!is_hidden || !is_of_record).then(|| line.to_owned());
         };
-        let SignedEnd { mut end, .. } = SignedEnd::parse(end.as_bytes(), EndVersion::Two).unwrap();
+        let SignedEnd { mut end, .. } = SignedEnd::parse(end.as_bytes()).unwrap();
         if end.stream != stream {
             return Some(line.to_owned());
         }
