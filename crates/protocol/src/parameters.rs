@@ -4,11 +4,11 @@
 //! Source: record.md section 2; defaults from AE-98, AE-104, ledger-contract.md sections 3 and 5.
 
 mod capabilities;
-mod edition;
+mod block_version;
 mod rounds;
 
 pub use capabilities::{Capabilities, Exclusion};
-pub use edition::Edition;
+pub use block_version::BlockVersion;
 pub use rounds::{Anomalies, CycleRule, LeaderPolicy, Leaders, Rounds};
 
 use crate::evm::{ChainId, EvmAddress};

@@ -12,7 +12,7 @@ use x811_protocol::event::{
 use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts};
 use x811_protocol::id::{ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::interaction::{Context, derived};
-use x811_protocol::parameters::{Edition, Leniency};
+use x811_protocol::parameters::Leniency;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round;
 use x811_protocol::time::TimestampMs;
@@ -367,8 +367,7 @@ impl Decided<'_> {
             }
             Some(_) | None => surroundings,
         };
-        let asks = self.before.capability_rules() >= Edition::Second;
-        if asks && matches!(facts, ConsensusFacts::Propose(_)) {
+        if self.before.has_capabilities() && matches!(facts, ConsensusFacts::Propose(_)) {
             // What any of them had broken is not here.
             self.leaves(Unchecked::Exclusions, findings);
         }

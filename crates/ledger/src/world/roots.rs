@@ -78,9 +78,7 @@ enum StateOf<'a> {
     Agreement(&'a agreement::State),
     /// Of a stream `conduct:<did>`.
     Conduct(&'a conduct::State),
-    Round(&'a round::State),
-    /// The same from version 2 of rounds on.
-    HashedRound(Box<round::HashedRound<'a>>),
+    Round(Box<round::HashedRound<'a>>),
 }
 
 impl World {
@@ -186,10 +184,7 @@ impl World {
             Stream::Of(Subject::Conduct(did)) => StateOf::Conduct(&self.conduct(*did)?.state),
             Stream::Of(Subject::Round(id)) => {
                 let state = &self.subjects.rounds.latest(*id)?.state;
-                match state.hashed() {
-                    Some(hashed) => StateOf::HashedRound(Box::new(hashed)),
-                    None => StateOf::Round(state),
-                }
+                StateOf::Round(Box::new(state.hashed()))
             }
             Stream::Roots => return None,
         })
