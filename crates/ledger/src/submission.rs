@@ -329,7 +329,7 @@ fn addressed_to_ledger(parsed: &ParsedEnvelope, world: &World) -> Result<Did, Re
 
 fn read(envelope: &VerifiedEnvelope, rules: &PayloadRules) -> Result<MessageContent, Refusal> {
     let header = envelope.header();
-    payload::check_size(&header.message_type, envelope.body().len(), rules)?;
+    payload::check_size(&header.message_type, envelope.body().len())?;
     let key = KeyId {
         did: header.from,
         key: envelope.key().key,
@@ -392,7 +392,6 @@ pub fn envelope_rules(parameters: &Parameters) -> EnvelopeRules {
 pub fn payload_rules(world: &World) -> Option<PayloadRules> {
     let (_, parameters) = world.parameters()?;
     Some(PayloadRules {
-        rules: world.rules(),
         ledger: world.identity().map(|opened| opened.did),
         lenient_addresses: parameters.is_lenient(Leniency::Addresses),
         reference_sdk: parameters.is_lenient(Leniency::ReferenceSdk),

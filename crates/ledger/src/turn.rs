@@ -42,7 +42,6 @@ use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::refusal::{Kind, Refusal};
-use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
@@ -392,8 +391,7 @@ fn ask_registry(
         return Ok(TurnVerdict::Refused(limit));
     }
     let agent = draft.world().agent(from).map(|agent| &**agent);
-    let rules = draft.world().rules();
-    let event = match registry::decide(agent, &message.header, operation, rules, now) {
+    let event = match registry::decide(agent, &message.header, operation, now) {
         Ok(event) => event,
         Err(refusal) => return Ok(TurnVerdict::Refused(refusal)),
     };
@@ -403,7 +401,6 @@ fn ask_registry(
 
 /// What a decision about one interaction may look at, held so that a context can borrow it.
 pub(crate) struct Surroundings {
-    rules: Rules,
     parameters: Arc<Parameters>,
     parameters_position: u64,
     heads: Vec<NetworkHead>,
@@ -452,7 +449,6 @@ impl Surroundings {
             agent.wallets.iter().map(|wallet| wallet.address).collect()
         });
         Some(Surroundings {
-            rules: world.rules(),
             parameters: parameters.clone(),
             parameters_position,
             heads: world.heads(),
@@ -504,7 +500,6 @@ impl Surroundings {
 
     pub(crate) fn context(&self) -> Context<'_> {
         Context {
-            rules: self.rules,
             parameters: &self.parameters,
             parameters_position: self.parameters_position,
             heads: &self.heads,

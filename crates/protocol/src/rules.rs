@@ -10,16 +10,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub enum Rules {
-    /// The interaction machine as it was first recorded.
-    One,
-    /// The same with late payments watched to their end, messages that name their ledger, no new key
-    /// with a part of small order, and the namespaces of further machines closed to mail.
+    /// The rules of the first release.
     Two,
 }
 
 impl Rules {
     /// All that this program knows, the first before the others.
-    pub const ALL: [Rules; 2] = [Rules::One, Rules::Two];
+    pub const ALL: [Rules; 1] = [Rules::Two];
 
     /// The version that this program writes.
     pub const LATEST: Rules = Rules::Two;
@@ -28,7 +25,6 @@ impl Rules {
     #[must_use]
     pub const fn of(version: u64) -> Option<Rules> {
         match version {
-            1 => Some(Rules::One),
             2 => Some(Rules::Two),
             _ => None,
         }
@@ -38,18 +34,16 @@ impl Rules {
     #[must_use]
     pub const fn version(self) -> u64 {
         match self {
-            Rules::One => 1,
             Rules::Two => 2,
         }
     }
 
     /// The member `reader` of the event that puts it in force: the least version that a program must
-    /// know to read on. Programs of rules 1 cannot read that member, and stop there.
+    /// know to read on.
     #[must_use]
-    pub const fn reader(self) -> Option<u64> {
+    pub const fn reader(self) -> u64 {
         match self {
-            Rules::One => None,
-            Rules::Two => Some(2),
+            Rules::Two => 2,
         }
     }
 
@@ -88,7 +82,8 @@ mod tests {
         for rules in Rules::ALL {
             assert_eq!(Rules::of(rules.version()), Some(rules));
         }
-        assert_eq!(Rules::of(0), None);
-        assert_eq!(Rules::of(Rules::LATEST.version() + 1), None);
+        for unknown in [0, 1, Rules::LATEST.version() + 1] {
+            assert_eq!(Rules::of(unknown), None, "{unknown}");
+        }
     }
 }

@@ -410,8 +410,7 @@ impl Decided<'_> {
         let Event::Agent(AgentEvent::Registered(registered)) = self.event else {
             return false;
         };
-        registered.reference_sdk.is_some()
-            && registry::form_fits(registered, self.before.rules(), parameters)
+        registered.reference_sdk.is_some() && registry::form_fits(registered, parameters)
     }
 
     /// A message to the registry: whose stream, to whom, and whether the DID's standing allowed it.
@@ -442,7 +441,7 @@ impl Decided<'_> {
             let sentence = format!("the rules refuse this message here: {refusal}");
             self.differs("event", sentence, findings);
         }
-        if let Err(refusal) = registry::new_keys_fit(self.event, self.before.rules()) {
+        if let Err(refusal) = registry::new_keys_fit(self.event) {
             let sentence = format!("the rules refuse this message here: {refusal}");
             self.differs("event", sentence, findings);
         }

@@ -190,7 +190,6 @@ impl Enclosed {
         let header = verified.header();
         // What a ledger may be lenient about changes no fact.
         let rules = PayloadRules {
-            rules: self.rules,
             lenient_addresses: true,
             reference_sdk: true,
             ..PayloadRules::default()

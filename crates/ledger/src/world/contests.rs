@@ -160,7 +160,10 @@ impl World {
         let Facts::Consensus(ConsensusFacts::Propose(proposal)) = &accepted.facts else {
             return;
         };
-        if self.parameters().is_some_and(|(_, set)| set.rounds.is_some()) {
+        if self
+            .parameters()
+            .is_some_and(|(_, set)| set.rounds.is_some())
+        {
             let from = accepted.envelope.from;
             let taken = self.delivered_on(from, step.at);
             let charged = taken.saturating_add(quota::deliveries_of(proposal));

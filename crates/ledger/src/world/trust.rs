@@ -1,6 +1,6 @@
 //! What agents have earned: the sum of how their interactions stand, and of the breaches recorded against
 //! them (agents.md section 4). Interactions count under all rules, breaches from version 2 of the block
-//! `capabilities` on; part of the root of all states from rules 2 on.
+//! `capabilities` on; part of the root of all states.
 
 use super::World;
 use crate::agent::Agent;
@@ -42,9 +42,7 @@ impl World {
 
     /// Counts a breach that was recorded against that provider, under the parameters in force.
     pub(super) fn count_breach(&mut self, provider: Did, event: &Event) {
-        if matches!(event, Event::Effect(Effect::BreachRecorded(_)))
-            && self.has_capabilities()
-        {
+        if matches!(event, Event::Effect(Effect::BreachRecorded(_))) && self.has_capabilities() {
             let moved = self.move_trust(provider, TrustCounters::NONE, TrustCounters::BREACH);
             self.trust_moved = [moved, None];
         }
@@ -52,7 +50,8 @@ impl World {
 
     /// Whether the parameters in force have a block of capabilities, by which breaches count.
     pub(crate) fn has_capabilities(&self) -> bool {
-        self.parameters().is_some_and(|(_, set)| set.capabilities.is_some())
+        self.parameters()
+            .is_some_and(|(_, set)| set.capabilities.is_some())
     }
 
     /// Whether an agent is kept out of new rounds at `now`, because of what it broke.

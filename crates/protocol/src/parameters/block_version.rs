@@ -20,7 +20,9 @@ impl TryFrom<Option<u64>> for BlockVersion {
             Some(number) => Err(format!(
                 "unknown version: the block's `version` is {number}, this program knows 2"
             )),
-            None => Err("the block has no `version`, this program knows 2: write `version` 2".to_owned()),
+            None => Err(
+                "the block has no `version`, this program knows 2: write `version` 2".to_owned(),
+            ),
         }
     }
 }

@@ -61,7 +61,7 @@ pub(crate) async fn written_by(ledgerbox: &Ledgerbox) -> Log {
     Log::of(&export, super::keys::all())
 }
 
-/// The first log: all that is written under rules 2 from its beginning on, behind a log of before.
+/// The first log: every event that a ledger writes.
 async fn of_every_event() -> Log {
     let mut ledgerbox = every_event().await;
     rarer(&mut ledgerbox).await;

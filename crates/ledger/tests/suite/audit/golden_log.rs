@@ -32,12 +32,3 @@ async fn golden_log_of_every_event_is_what_is_written() {
         assert_eq!(std::fs::read(path).ok(), Some(log));
     }
 }
-
-/// What a ledger wrote before an ACCEPT had the last head of before a restart, and after that under rules 1.
-#[test]
-fn golden_logs_of_every_event_as_they_were_are_clean() {
-    for name in ["log-every-event", "log-every-event-2"] {
-        let log = std::fs::read(folder().join(format!("bundle/{name}.x811"))).unwrap();
-        assert_eq!(found(&audit(&log)), [], "{name}");
-    }
-}

@@ -14,7 +14,7 @@ use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::Event;
 use x811_protocol::facts::ConsensusVerb as Verb;
 use x811_protocol::jws::DetachedJws;
-use x811_protocol::parameters::{Rounds};
+use x811_protocol::parameters::Rounds;
 use x811_protocol::round::StateName;
 
 /// A notice as its record and its body have it, and who gets it beside the ledger.

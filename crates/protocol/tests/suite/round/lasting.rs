@@ -3,7 +3,7 @@
 
 use x811_protocol::did::Did;
 use x811_protocol::facts::consensus::{Decision, Mechanism, Proposal};
-use x811_protocol::parameters::{Rounds};
+use x811_protocol::parameters::Rounds;
 use x811_protocol::round::{Phase, Reason};
 
 use super::world::{World, agent, digest};
