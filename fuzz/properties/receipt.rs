@@ -1,7 +1,9 @@
 //! What holds for every file that is read as a receipt, and for what is proven by it.
 
 use serde_json::json;
+use x811_audit::export::LastRecord;
 use x811_audit::receipt::{ClaimVerdict, Receipt, tlog_proof, verify};
+use x811_audit::standing::Standing;
 use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Checkpoint, Frontier, Policy};
 use x811_protocol::key::SecretKey;
@@ -50,8 +52,6 @@ fn by_another_ledger(mut receipt: Receipt) -> Option<Receipt> {
     keys.insert("checkpoint".to_owned(), json!(signer.public()));
     keys.insert("receipt".to_owned(), json!(issuer.public()));
     receipt.rotations.clear();
-    // What the checkpoint key says besides is in form 2 alone.
-    (receipt.version, receipt.keys, receipt.end) = (1, None, None);
     let mut tree = Frontier::new();
     let opened = receipt.ledger.record().ok()?;
     tree.push(opened.hash());
@@ -72,5 +72,19 @@ fn by_another_ledger(mut receipt: Receipt) -> Option<Receipt> {
     let sign = |message: &[u8]| *signer.sign(message).as_bytes();
     receipt.checkpoint = checkpoint.sign(*signer.public().as_bytes(), sign).ok()?;
     receipt.hashes.clear();
+    let mut statement = receipt.keys.statement;
+    statement.keys.checkpoint = signer.public();
+    statement.keys.receipt = issuer.public();
+    statement.rotations.clear();
+    (statement.origin, statement.root) = (checkpoint.origin, checkpoint.root);
+    statement.size = checkpoint.size;
+    receipt.keys = statement.sign(&signer);
+    let mut end = receipt.end.end;
+    end.last = Some(LastRecord {
+        seq: before.stream_seq(),
+        hash: before.hash(),
+    });
+    (end.standing, end.tree_size) = (Some(Standing::Paid), checkpoint.size);
+    receipt.end = end.sign(&signer);
     Some(receipt.sign(&issuer))
 }

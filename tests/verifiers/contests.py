@@ -1,4 +1,4 @@
-"""What rounds of version 2 do to each other: which is held for which, which ends another, and whose voters
+"""What rounds do to each other: which is held for which, which ends another, and whose voters
 were missing before; written from STATES.md, `contest`, and from docs/spec/round.md, rules 8 and 9."""
 
 from hashlib import sha256
@@ -27,10 +27,9 @@ class Board:
         if event["type"] == "round_escalated":
             behind = self.decided_at if event["reason"] in ("deadlock", "retries") else self.last
             hold(event["cause"] == behind[name], f"the cause at {record['position']}")
-        if rounds.knows_of_others(state):
-            Settling(self, name, before, record).settle()
-            if event["type"] == "round_decided":
-                self.remember(name, record["recorded_at_ms"])
+        Settling(self, name, before, record).settle()
+        if event["type"] == "round_decided":
+            self.remember(name, record["recorded_at_ms"])
         self.last[name] = record["position"]
         if event["type"] == "round_decided":
             self.decided_at[name] = record["position"]
@@ -86,7 +85,7 @@ class Bundled(Board):
             state = self.rounds.get(name)
             if state is None:
                 self.opened_under[name] = self.parameters
-            elif rounds.knows_of_others(state):
+            else:
                 self.rounds[name] = self.assumed(name, state, record)
             self.after(name, record, record_hash, self.opened_under[name])
             self.times[name] = now
@@ -362,9 +361,8 @@ class Settling:
 
 
 def is_open(state):
-    """Whether it takes votes, and knows of others."""
-    is_open = state["opened_at"] is not None and state["decided"] is None
-    return is_open and rounds.knows_of_others(state)
+    """Whether it takes votes."""
+    return state["opened_at"] is not None and state["decided"] is None
 
 
 def rank(state):

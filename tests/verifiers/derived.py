@@ -2,6 +2,7 @@
 messages and blocks, and the order of the records in one log.
 """
 
+from messages import RULES
 from signed import hold
 
 AHEAD_MS = 5_000
@@ -119,7 +120,7 @@ def check_log(records, confirmed, messages, end):
     named = confirmed["event"]["records"]
     named = [*named["payments"], *(hash for name, hash in named.items() if name != "payments")]
     hold(len(set(named)) == len(named) <= seq, "records that are named twice, or too many")
-    hold(end is None or end["last_seq"] - seq <= end["tree_size"] - 1 - position, "an end too far")
+    hold(end["last_seq"] - seq <= end["tree_size"] - 1 - position, "an end too far")
 
 
 def check_result(accept, verified, result):
@@ -137,7 +138,6 @@ def check_numbers(confirmed):
 def check_opened(opened, envelopes):
     """Position 0, and the rules that the messages are of."""
     version, reader = opened["rules_version"], opened.get("reader")
-    hold(opened["format"] == 1 and version in (1, 2), "a log of another form")
-    hold(reader == (None if version == 1 else version), "another reader than the rules have")
-    rules = max((envelope.get("rules", 1) for envelope in envelopes), default=1)
-    hold(version <= rules, "rules that are later than the messages'")
+    hold(opened["format"] == 1 and version == RULES, "a log of another form")
+    hold(reader == version, "another reader than the rules have")
+    hold(all(version <= envelope["rules"] for envelope in envelopes), "rules that are later than a message's")

@@ -13,7 +13,7 @@ from pathlib import Path
 import rounds
 from canonical import read_json
 from contests import Bundled
-from messages import REGISTRY, envelope_of, facts_of, of_registry
+from messages import REGISTRY, RULES, envelope_of, facts_of, of_registry
 from receipt import receipt
 from rendered import rendered
 from sessions import links
@@ -34,6 +34,8 @@ from signed import (
 )
 from states import States
 
+# The version of the blocks of parameters that have one.
+BLOCKS = 2
 # Whose bundles are read.
 SCOPES = ("interaction", "contract", "descriptor", "session", "agreement", "round")
 
@@ -42,17 +44,15 @@ class Log:
     """What the lines before the current one have said."""
 
     def __init__(self, header):
-        self.version = header.pop("x811_export")
-        self.scope = header.pop("scope", "log")
-        known = (2, 3) if self.is_bundle() else (1, 2)
-        hold(self.version in known, "a version that is not known")
+        version, self.scope = header.pop("x811_export"), header.pop("scope")
+        known = 3 if self.is_bundle() else 2
+        hold(version == known, f"a file of version {version}, known is {known}")
         self.header, self.keys = header, dict(header["keys"])
         self.records, self.hashes, self.streams = [], [], {}
         self.checkpoint, self.note_parts, self.ends = None, None, []
         self.statement, self.rotations = None, []
         self.standing, self.gone = "none", set()
         self.body_due, self.path_due = None, False
-        self.rules = None
         self.states = None if self.is_bundle() else States()
         self.rounds_here = Bundled() if self.is_bundle() else self.states.rounds
 
@@ -86,7 +86,11 @@ class Log:
 
     def event(self, record):
         event, self.body_due = record["event"], None
-        self.rules = event.get("rules_version", self.rules)
+        rules = event.get("rules_version", RULES)
+        hold(rules == RULES, f"rules {rules}, known are {RULES}")
+        if event["type"] == "parameters_set":
+            blocks = (event[name] for name in ("capabilities", "rounds") if name in event)
+            hold(all(block.get("version") == BLOCKS for block in blocks), f"a block that is not of version {BLOCKS}")
         if record["position"] == 0:
             opened = dict(event)
             hold(opened.pop("type") == "ledger_opened", "position 0")
@@ -121,7 +125,7 @@ class Log:
             rounds.by_the_key_of(event["envelope"], message)
         said = {name: event[name] for name in event if name not in ("envelope", "type")}
         if kind == "envelope_accepted":
-            said, due = event["facts"], facts_of(message, self.rules)
+            said, due = event["facts"], facts_of(message)
         elif kind == "notice_issued":
             due = {"cause": message["payload"]["cause_position"], "to": message["to"]}
             if message["type"] == "x811/error":
@@ -148,7 +152,6 @@ class Log:
         hold(said == rounds.told_of(cause, state), f"what is told at {record['position']}")
 
     def note(self, line):
-        hold(self.version > 1, "a checkpoint in version 1")
         origin, size, root, signed = checkpoint_parts(read_json(line))
         hold(origin == self.header["origin"], "the checkpoint's origin")
         if self.is_bundle():
@@ -159,7 +162,7 @@ class Log:
         self.checkpoint, self.note_parts = (size, root), (origin, signed)
 
     def state_keys(self, line):
-        hold(self.version == 3 and not self.statement, "a keys statement")
+        hold(self.is_bundle() and not self.statement, "a keys statement")
         hold(self.checkpoint and not self.records, "the place of the keys statement")
         self.statement = read_json(line)
 
@@ -177,7 +180,7 @@ class Log:
 
     def end(self, line):
         end = read_json(line)
-        verify_end(end, self.version - 1, self.keys)
+        verify_end(end, self.keys)
         hold(end.get("standing", self.standing) == self.standing, "the standing of an end")
         hold(end["tree_size"] == self.checkpoint[0], "an end of another tree")
         last = (end.get("last_seq", -1), end.get("last_hash"))
@@ -189,7 +192,6 @@ class Log:
         hold(len(self.scope) == 1, "the scope")
         (kind,) = self.scope
         hold(kind in SCOPES, "the scope")
-        hold(kind == "interaction" or self.version == 3, f"a {kind} in an old version")
         stream = f"{kind}:{self.scope[kind]}"
         opening = next((record for record in self.records if record["stream"] == stream), None)
         hold(opening, f"no record of the {kind}")
@@ -250,10 +252,7 @@ class Log:
         due = {"head": self.hashes[-1].hex()}
         if self.is_bundle():
             self.signed(*self.note_parts)
-            if self.version == 3:
-                verify_keys(
-                    self.statement, self.header, self.keys, self.rotations, self.checkpoint
-                )
+            verify_keys(self.statement, self.header, self.keys, self.rotations, self.checkpoint)
             hold(self.ends == sorted(self.streams_due()), "the streams and their ends")
             due["records"], (size, root) = size, self.checkpoint
         hold(trailer == due | {"size": size, "root": root.hex()}, "the trailer")

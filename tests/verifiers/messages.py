@@ -9,6 +9,8 @@ import sessions
 from canonical import canonical, number
 from signed import hold, public_key, unpadded, verify
 
+# The only decision rules that are known.
+RULES = 2
 REGISTRY = "x811.registry/"
 NEGOTIATION = "x811.negotiation/"
 CAPABILITY = "x811.capability/"
@@ -55,8 +57,7 @@ def milliseconds(text):
     return whole + int((fraction or "").ljust(3, "0")[:3])
 
 
-def facts_of(message, rules):
-    """Under the decision rules of that number."""
+def facts_of(message):
     kind, payload = message["type"], message["payload"]
     of = {
         "x811/request": request,
@@ -68,21 +69,21 @@ def facts_of(message, rules):
         "x811/payment": payment,
         "x811/error": error,
     }.get(kind, custom)
-    if rules >= 2 and kind.startswith(NEGOTIATION):
+    if kind.startswith(NEGOTIATION):
         facts = negotiation(kind.removeprefix(NEGOTIATION), payload)
-    elif rules >= 2 and kind == ADVERT:
+    elif kind == ADVERT:
         facts = advert(payload, message["from"])
-    elif rules >= 2 and kind.startswith(CAPABILITY):
+    elif kind.startswith(CAPABILITY):
         facts = sessions.facts_of(kind.removeprefix(CAPABILITY), payload)
-    elif rules >= 2 and kind.startswith(CONSENSUS):
+    elif kind.startswith(CONSENSUS):
         facts = rounds.facts_of(kind.removeprefix(CONSENSUS), message, milliseconds)
     else:
         facts = of(payload, message["from"])
-    if rules >= 2 and kind == "x811/request":
+    if kind == "x811/request":
         named = payload["parameters"].get("negotiation_id")
         facts["negotiation_id"] = named and contract_id(named)
         facts["agreement_id"] = payload["parameters"].get("agreement_id")
-    if rules >= 2 and kind == "x811/offer":
+    if kind == "x811/offer":
         facts["deliverables_hash"] = sha256(canonical(payload["deliverables"])).hexdigest()
     return {name: value for name, value in facts.items() if value is not None}
 

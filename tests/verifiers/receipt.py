@@ -9,7 +9,7 @@ from pathlib import Path
 
 import derived
 from canonical import canonical, read_json
-from messages import envelope_of, facts_of, tag
+from messages import RULES, envelope_of, facts_of, tag
 from settled import settle
 from signed import (
     checkpoint_parts,
@@ -25,15 +25,18 @@ from signed import (
     verify_keys,
 )
 
+FORM = 3
 MEMBERS = {"x811_receipt", "interaction", "envelopes", "ledger", "parameters", "confirmed"} | {
     "hashes",
     "checkpoint",
     "ask",
     "signature",
+    "keys",
+    "end",
 }
 AMOUNTS = ("price", "protocol_fee", "total_cost")
 PLACE = {"position", "prev", "recorded_at_ms", "stream_seq"}
-ENCLOSED = PLACE | {"body", "signature", "key", "derived"}
+ENCLOSED = PLACE | {"body", "signature", "key", "derived", "rules"}
 
 
 def receipt(file, vkey):
@@ -42,11 +45,8 @@ def receipt(file, vkey):
     hold(data.endswith(b"\n"), "a file that was cut off")
     read = read_json(data[:-1])
     form = read["x811_receipt"]
-    hold(form in (1, 2, 3), "no receipt of the forms 1 to 3")
-    members = MEMBERS | {"keys", "end"} if form >= 2 else MEMBERS
-    of_rules_2 = any("rules" in envelope for envelope in read["envelopes"])
-    hold((form == 3) == of_rules_2, "a form that is not that of its rules")
-    hold(set(read) - {"rotations", "agent_keys"} == members, "other members")
+    hold(form == FORM, f"a receipt of form {form}, known is {FORM}")
+    hold(set(read) - {"rotations", "agent_keys"} == MEMBERS, "other members")
     hold(read["ask"] == f"/api/v1/interactions/{read['interaction']}/settlement", "another path")
     opened = read["ledger"]["event"]
     place = {"position": 0, "prev": "0" * 64, "stream_seq": 0}
@@ -68,11 +68,10 @@ def receipt(file, vkey):
         leaves[at["position"]] = record(at, agent)
     checkpoint = under_checkpoint(read, leaves, vkey, opened["origin"], keys)
     unsigned = {name: read[name] for name in read if name != "signature"}
-    signed = f"x811 receipt v{form}\n".encode() + canonical(unsigned)
+    signed = f"x811 receipt v{FORM}\n".encode() + canonical(unsigned)
     verify(public_key(keys["receipt"]), unpadded(read["signature"]), signed, "the receipt")
-    if form >= 2:
-        verify_keys(read["keys"], opened, keys, read.get("rotations", []), checkpoint)
-        ends(read["end"], read["confirmed"], leaves, stream, checkpoint[0], keys)
+    verify_keys(read["keys"], opened, keys, read.get("rotations", []), checkpoint)
+    ends(read["end"], read["confirmed"], leaves, stream, checkpoint[0], keys)
     confirmed = read["confirmed"]["event"]
     hold(confirmed["type"] == "confirmed", "no confirmation")
     messages, hashes = enclosed(read["envelopes"], stream, confirmed["records"])
@@ -127,7 +126,7 @@ def consistent(read, messages, hashes, streams):
         for record, of in parts
     ]
     own = {hashes[place].hex() for place in places}
-    derived.check_log(records, confirmed, own, read.get("end"))
+    derived.check_log(records, confirmed, own, read["end"])
     accept, verified = envelopes[-len(confirmed["event"]["records"]["payments"]) - 2 :][:2]
     derived.check_result(accept, verified, confirmed["event"]["records"]["result"])
     derived.check_numbers(confirmed)
@@ -135,7 +134,7 @@ def consistent(read, messages, hashes, streams):
 
 def ends(end, confirmed, leaves, stream, size, keys):
     """That the stream ends with the confirmation or behind it, and that the payment stands."""
-    verify_end(end, 2, keys)
+    verify_end(end, keys)
     hold((end["stream"], end["tree_size"]) == (stream, size), "the end of something else")
     last, known = end["last_seq"], confirmed["stream_seq"]
     hold(last >= known, "an end before the confirmation")
@@ -179,13 +178,12 @@ def enclosed(envelopes, stream, records):
 
 
 def message(read, stream, due):
-    hold(set(read) - {"profile", "rules"} == ENCLOSED, "other members")
-    rules = read.get("rules", 1)
-    hold(rules in (1, 2) and ("rules" not in read or rules > 1), "rules that are not known")
+    hold(set(read) - {"profile"} == ENCLOSED, "other members")
+    hold(read["rules"] == RULES, f"rules {read['rules']}, known are {RULES}")
     profile, body = read.get("profile", "digest"), canonical(read["body"])
     hold("profile" not in read or profile != "digest", "a profile that says nothing")
     envelope = envelope_of(body, read["body"], read["key"], profile, read["signature"])
-    facts = facts_of(read["body"], rules)
+    facts = facts_of(read["body"])
     event = {"type": "envelope_accepted", "envelope": envelope, "facts": facts}
     event["derived"] = read["derived"]
     place = {name: read[name] for name in PLACE}

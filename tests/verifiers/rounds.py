@@ -215,20 +215,11 @@ def after(state, record, record_hash, parameters):
     return state | {"effects_due": due + len(due_behind(state, event, now, parameters))}
 
 
-def knows_of_others(state):
-    """From version 2 on rounds are held and ended by each other."""
-    return state["rounds"].get("version", 1) >= 2
-
-
 def hashed_form(state):
-    """What is hashed of it: from version 2 on seats by their running hash, and the record of the proposal."""
-    left = {name: state[name] for name in state if name != "rounds"}
+    """What is hashed of it: seats by their running hash, and the record of the proposal."""
+    left = {name: state[name] for name in state if name not in ("rounds", "opening", "seats")}
     if left["contest"] == NO_CONTEST:
         del left["contest"]
-    if not knows_of_others(state):
-        del left["seats_run"]
-        return left
-    del left["opening"], left["seats"]
     return left | {"record": state["opening"]["record"]}
 
 

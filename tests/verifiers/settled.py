@@ -59,8 +59,8 @@ def nonces(terms):
 
 
 def authorized(shown, binding, terms, network):
-    """One nonce for all transfers under rules 1, one for each under rules 2."""
-    is_due, nonce = binding == "authorization" and shown["transfers"], shown.get("authorization_nonce")
+    """One nonce for each transfer."""
+    is_due = binding == "authorization" and shown["transfers"]
     payment, fee = nonces(terms)
     named = [it["authorization_nonce"] for it in shown["transfers"] if "authorization_nonce" in it]
     for transfer in shown["transfers"]:
@@ -69,9 +69,7 @@ def authorized(shown, binding, terms, network):
         is_own = transfer.get("authorization_nonce", None) in [None, *own]
         hold(is_own, "a transfer under another nonce")
     hold(len(set(named)) == len(named), "a nonce that moved two transfers")
-    if nonce is not None:
-        hold(not named and nonce in (payment, fee), "a transfer under another nonce")
-    elif is_due:
+    if is_due:
         hold(len(named) == len(shown["transfers"]), "a transfer under no nonce")
 
 
@@ -108,7 +106,7 @@ def deep_and_young(shown, terms, network, accepted):
         hold(heads and is_older and not (fork and is_unknown), "a fork without a head above it")
         hold(not fork or fork["number"] < heads[0]["number"], "a fork above the head")
         is_older = not is_unknown and block["number"] <= fork["number"]
-    own = any(name == "authorization_nonce" for part in [shown, *shown["transfers"]] for name in part)
+    own = any("authorization_nonce" in transfer for transfer in shown["transfers"])
     hold(own or not is_older, "a transfer that is older than the ACCEPT")
 
 

@@ -68,14 +68,13 @@ def verify_keys(statement, opened, keys, rotations, checkpoint):
     verify(public_key(keys["checkpoint"]), signature, signed, "the keys statement")
 
 
-def verify_end(end, version, keys):
-    """The end of a stream, by the key that signs those of its version."""
-    role = "receipt" if version == 1 else "checkpoint"
+def verify_end(end, keys):
+    """The end of a stream, by the checkpoint key."""
     said = {name: end[name] for name in end if name != "signature"}
-    is_paid_for = version == 2 and end["stream"].startswith("interaction:")
+    is_paid_for = end["stream"].startswith("interaction:")
     hold(("standing" in end) == is_paid_for, "the standing of an end")
-    signed = f"x811 stream end v{version}\n".encode() + canonical(said)
-    verify(public_key(keys[role]), unpadded(end["signature"]), signed, "an end")
+    signed = b"x811 stream end v2\n" + canonical(said)
+    verify(public_key(keys["checkpoint"]), unpadded(end["signature"]), signed, "an end")
 
 
 def standing_after(standing, gone, event):

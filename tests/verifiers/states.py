@@ -58,7 +58,7 @@ class States:
         elif kind == "conduct":
             block = self.parameters_in_force().get("capabilities") or {}
             rule = block.get("exclusion")
-            if event["type"] == "breach_recorded" and block.get("version", 1) >= 2:
+            if event["type"] == "breach_recorded" and block:
                 self.trust.setdefault(name, dict(NO_TRUST))["d"] += 1
             state = sessions.conduct_after(self.conducts.get(name), record, name, rule)
             self.conducts[name] = state
@@ -68,9 +68,7 @@ class States:
             state = self.of_interaction(record, name, record_hash)
         self.count_body(event, now)
         if kind in ("agent", "mail"):
-            state = self.agents[name]
-            if self.ledger["rules_version"] >= 2:
-                state = state | {"trust": self.trust.get(name, NO_TRUST)}
+            state = self.agents[name] | {"trust": self.trust.get(name, NO_TRUST)}
         hashed = sha256(canonical(state)).digest()
         self.root = sha256(self.root + stream.encode() + hashed).digest()
 
@@ -262,10 +260,9 @@ class States:
         if before is None:
             position = record["event"]["derived"]["parameters"]
             self.opened_under[name] = self.parameters[position]
-        rules = self.ledger["rules_version"]
-        step = Step(record, record_hash, self.opened_under[name], rules)
+        step = Step(record, record_hash, self.opened_under[name])
         state = step.after(deepcopy(before))
-        if rules >= 2 and (over := aftermath_in(state)):
+        if over := aftermath_in(state):
             over.setdefault("late_watch", None)
         self.interactions[name] = state
         self.count_merit(before, state)
@@ -309,9 +306,8 @@ def open_engagement(state):
 class Step:
     """One record of an interaction."""
 
-    def __init__(self, record, record_hash, parameters, rules):
+    def __init__(self, record, record_hash, parameters):
         self.event, self.position = record["event"], record["position"]
-        self.rules = rules
         self.now, self.hash, self.parameters = record["recorded_at_ms"], record_hash, parameters
 
     def after(self, state):
@@ -507,8 +503,7 @@ class Step:
                 return state
             case "late":
                 watched["late"] += event["claims"]
-                if self.rules >= 2:
-                    self.watch_late(watched)
+                self.watch_late(watched)
                 return state
             case "reversed":
                 bound_with(state, tx_hash)["reversed"].append(tx_hash)

@@ -51,8 +51,7 @@ class Earned:
         kind, _, name = record["stream"].partition(":")
         event = record["event"]
         if event["type"] == "parameters_set":
-            block = event.get("capabilities") or {}
-            self.breaches_count = block.get("version", 1) >= 2
+            self.breaches_count = "capabilities" in event
         if event["type"] == "breach_recorded" and self.breaches_count:
             return [self.row(record["position"], event["provider"], [{"d": 1}])]
         if kind != "interaction":

@@ -11,14 +11,11 @@ use x811_eventlog::{Checkpoint, Hash, InclusionProof, Record};
 use x811_protocol::event::{Event, LedgerOpened};
 
 use crate::checkpoint_note;
-use crate::export::{
-    CheckpointLine, EndLine, EndVersion, KeysLine, Opening, PathLine, Scope, links,
-};
+use crate::export::{CheckpointLine, EndLine, KeysLine, Opening, PathLine, Scope, links};
 use crate::finding::findings::{Cause, Findings, Spot};
 use crate::finding::unchecked::{Counts, Unchecked};
 use crate::identity::checkpoints::Covered;
 use crate::identity::trust::{Signed, Trusting};
-use crate::report::outcome::{Gap, Undecided};
 use crate::standing::{Settling, Standing};
 use x811_protocol::stream::{Stream, Subject};
 use x811_world::World;
@@ -34,8 +31,8 @@ pub struct ExtractReport {
     pub tree_size: Option<u64>,
     /// Its streams, by name.
     pub streams: Vec<StreamReport>,
-    /// Streams of which nobody says where they end, or whose end is of version 1: more of them may
-    /// have been cut off (ledger-contract.md section 8).
+    /// Streams of which nobody says where they end: more of them may have been cut off
+    /// (ledger-contract.md section 8).
     pub open_ended: u64,
     /// What the ledger signed that became of the payment, as of `tree_size` records; absent where
     /// the interaction's stream is open-ended.
@@ -77,8 +74,6 @@ pub(crate) struct Extract {
     last: Option<Last>,
     streams: BTreeMap<String, Stretch>,
     ends: Vec<EndLine>,
-    /// Whether a keys statement has to be here.
-    has_keys: bool,
     keys: Option<KeysLine>,
     opening: Option<Opening>,
     /// Which streams the records of each link to.
@@ -113,11 +108,6 @@ impl Extract {
             subject,
             ..Extract::default()
         }
-    }
-
-    /// Of which version its ends are, and whether there is a keys statement with them.
-    pub(crate) fn of_version(&mut self, ends: EndVersion) {
-        self.has_keys = ends == EndVersion::Two;
     }
 
     /// The checkpoint that everything is to be under, as far as it can be read.
@@ -496,24 +486,10 @@ impl Extract {
         }
     }
 
-    /// Why a bundle is not whole, if streams of it have no end.
-    pub(crate) fn undecided(&self, world: &World) -> Option<Undecided> {
-        let expected = self.expected(world);
-        let mut open = expected.iter().filter(|name| !self.is_ended(name));
-        let first = open.next()?;
-        let count = 1 + open.count() as u64;
-        let sentence = format!(
-            "of {count} streams, `{first}` the first, nothing by the ledger's checkpoint key says where \
-             they end: what follows may be left out; ask the ledger for the bundle again"
-        );
-        Undecided::of(Gap::MissingEnds, count, sentence)
-    }
-
     fn is_ended(&self, stream: &str) -> bool {
-        self.ends.iter().any(|line| {
-            let signed = &line.signed;
-            signed.version == EndVersion::Two && signed.end.stream == stream
-        })
+        self.ends
+            .iter()
+            .any(|line| line.signed.end.stream == stream)
     }
 
     /// For the report.

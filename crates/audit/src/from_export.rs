@@ -162,9 +162,6 @@ impl pages::Audit for ExportAudit {
             ExaminedItem::Header(header) => {
                 if let Some(subject) = header.scope.subject() {
                     self.extract(Some(subject));
-                    if let Some((extract, _)) = self.auditor.extract() {
-                        extract.of_version(header.end_version());
-                    }
                 }
                 self.header = Some(*header);
             }

@@ -10,7 +10,6 @@ use x811_protocol::facts::{CapabilityVerb, NegotiationVerb};
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::key::KeyId;
 use x811_protocol::payload::{PayloadRules, facts_of};
-use x811_protocol::rules::Rules;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -147,11 +146,6 @@ fn says(envelope: &VerifiedEnvelope) -> String {
     }
     let is_reserved = is_reserved(header);
     let rules = PayloadRules {
-        // The first rules take whatever was ever taken, but for what they have no word for.
-        rules: match is_reserved {
-            true => Rules::LATEST,
-            false => Rules::One,
-        },
         lenient_addresses: true,
         reference_sdk: true,
         ..PayloadRules::default()

@@ -211,7 +211,7 @@ mod tests {
 
     fn offer(total: &str, estimated_time_s: u64) -> OfferFacts {
         OfferFacts {
-            deliverables_hash: None,
+            deliverables_hash: Digest::ZERO,
             request_id: "0190a1b2-c3d4-7e5f-8901-234567890abc".parse().unwrap(),
             price: usdc(total),
             protocol_fee: MicroUsdc::ZERO,

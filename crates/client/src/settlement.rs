@@ -23,7 +23,6 @@ impl Transcript {
             hash: entry.record.record_hash,
             recorded_at_ms: entry.record.recorded_at_ms,
             parameters: None,
-            rules: x811_protocol::rules::Rules::LATEST,
         });
         SettlementView::of(self.id(), records, live)
     }

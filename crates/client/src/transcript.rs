@@ -11,7 +11,6 @@ use x811_protocol::facts::{Facts, OfferFacts, RequestFacts, ResultFacts};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::key::Profile;
 use x811_protocol::payload::{self, PayloadRules};
-use x811_protocol::rules::Rules;
 
 use crate::http::{ClientError, HistoryRecord, InteractionView, LedgerClient};
 
@@ -151,27 +150,19 @@ impl Transcript {
     }
 }
 
-/// Whether the facts follow from the payload, under any rules that are known: what was agreed is the
-/// same under all. Addresses are read leniently, because the ledger may be lenient; it makes no
+/// Whether the facts follow from the payload. Addresses are read leniently, because the ledger may be lenient; it makes no
 /// difference to the facts.
 fn is_fact_of(facts: &Facts, envelope: &VerifiedEnvelope) -> bool {
     let header = envelope.header();
-    Rules::ALL.into_iter().any(|rules| {
-        let rules = PayloadRules {
-            rules,
-            ledger: None,
-            lenient_addresses: true,
-            reference_sdk: true,
-            max_inline_content_bytes: u64::MAX,
-        };
-        let read = payload::facts(
-            &header.message_type,
-            header.from,
-            envelope.payload(),
-            &rules,
-        );
-        read.as_ref() == Ok(facts)
-    })
+    let rules = PayloadRules {
+        ledger: None,
+        lenient_addresses: true,
+        reference_sdk: true,
+        max_inline_content_bytes: u64::MAX,
+    };
+    let payload = envelope.payload();
+    let read = payload::facts(&header.message_type, header.from, payload, &rules);
+    read.as_ref() == Ok(facts)
 }
 
 /// Records of one subject, as [`LedgerClient::history`] and [`LedgerClient::records_of`]

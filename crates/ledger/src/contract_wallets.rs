@@ -38,7 +38,7 @@ pub(crate) async fn judge(
     }
     let from = message.header.from;
     let agent = world.agent(from).map(|agent| &**agent);
-    let taken = registry::decide(agent, &message.header, operation, world.rules(), now).map(drop);
+    let taken = registry::decide(agent, &message.header, operation, now).map(drop);
     let refusal = match taken {
         Err(refusal) => Some(refusal),
         Ok(()) => {

@@ -330,7 +330,7 @@ fn addressed_to_ledger(parsed: &ParsedEnvelope, world: &World) -> Result<Did, Re
 
 fn read(envelope: &VerifiedEnvelope, rules: &PayloadRules) -> Result<MessageContent, Refusal> {
     let header = envelope.header();
-    payload::check_size(&header.message_type, envelope.body().len(), rules)?;
+    payload::check_size(&header.message_type, envelope.body().len())?;
     let key = KeyId {
         did: header.from,
         key: envelope.key().key,

@@ -382,8 +382,7 @@ fn ask_registry(
         return Ok(TurnVerdict::Refused(limit));
     }
     let agent = draft.world().agent(from).map(|agent| &**agent);
-    let rules = draft.world().rules();
-    let event = match registry::decide(agent, &message.header, operation, rules, now) {
+    let event = match registry::decide(agent, &message.header, operation, now) {
         Ok(event) => event,
         Err(refusal) => return Ok(TurnVerdict::Refused(refusal)),
     };

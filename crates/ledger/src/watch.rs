@@ -15,7 +15,6 @@ use x811_protocol::interaction::{Input, Interaction};
 use x811_protocol::kernel::{Illegal, Journal as _, execute, lapse_next};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
 use x811_protocol::round::{self, CycleDrawn, Round};
-use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 use x811_world::Findable;
@@ -149,10 +148,10 @@ fn go_blind(
         .map(|_| ())
 }
 
-/// Who gave no usable answer last, in order, where the rules have it in the record.
-fn silent(world: &World, network: &str) -> Option<Vec<String>> {
-    let sight = world.sight(network)?;
-    (world.rules() >= Rules::Two).then(|| sight.silent.clone())
+/// Who gave no usable answer last, in order.
+fn silent(world: &World, network: &str) -> Vec<String> {
+    let sight = world.sight(network);
+    sight.map_or_else(Vec::new, |sight| sight.silent.clone())
 }
 
 /// Whether the block is from later than this ledger's clock.
@@ -540,7 +539,7 @@ mod tests {
             Event::Network(NetworkEvent::Blind(NetworkBlind {
                 cause,
                 head: None,
-                silent: None,
+                silent: Vec::new(),
             }))
         };
         let legal = |draft: &mut BatchDraft| draft.append(&network, blind(), None, now).map(|_| ());
@@ -551,7 +550,7 @@ mod tests {
             let event = Event::Network(NetworkEvent::Blind(NetworkBlind {
                 cause: BlindCause::WrongChain,
                 head: None,
-                silent: None,
+                silent: Vec::new(),
             }));
             draft.append(&Stream::Network("other".to_owned()), event, None, now)?;
             let event = Event::Ledger(LedgerEvent::Resumed(LedgerResumed {
@@ -581,7 +580,7 @@ mod tests {
                     Event::Network(NetworkEvent::Blind(NetworkBlind {
                         cause: BlindCause::StaleHead,
                         head: None,
-                        silent: None,
+                        silent: Vec::new(),
                     }))
                 } else {
                     Event::Ledger(LedgerEvent::Resumed(LedgerResumed {

@@ -15,7 +15,6 @@ use crate::facts::Facts;
 use crate::id::EnvelopeId;
 use crate::parameters::{Limits, Parameters, PayerBindingRule, Windows};
 use crate::refusal::Refusal;
-use crate::rules::Rules;
 use crate::stream::Subject;
 use crate::time::TimestampMs;
 use serde::de::DeserializeOwned;
@@ -58,8 +57,6 @@ pub struct Recorded<'a> {
     pub recorded_at_ms: TimestampMs,
     /// The parameters the event's stream was opened under, where the event opens one.
     pub parameters: Option<&'a Arc<Parameters>>,
-    /// The decision rules it was recorded under.
-    pub rules: Rules,
 }
 
 impl Recorded<'_> {

@@ -54,7 +54,7 @@ impl PublicKey {
         Ok(PublicKey(key))
     }
 
-    /// Whether the key has no part of small order. Under rules 2 no other is registered: signatures by
+    /// Whether the key has no part of small order. No other is registered: signatures by
     /// one with such a part cannot be checked together with others.
     #[must_use]
     pub fn is_torsion_free(&self) -> bool {

@@ -176,11 +176,10 @@ fn resumption(resumed: LedgerResumed) -> String {
 fn of_a_network(event: &NetworkEvent) -> String {
     match event {
         NetworkEvent::Blind(blind) => {
-            let silent = blind.silent.as_deref().unwrap_or_default();
-            let told = if silent.is_empty() {
+            let told = if blind.silent.is_empty() {
                 String::new()
             } else {
-                format!(", no answer from {}", silent.join(", "))
+                format!(", no answer from {}", blind.silent.join(", "))
             };
             format!(
                 "the network is out of sight: {}{told}",

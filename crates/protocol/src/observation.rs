@@ -78,7 +78,7 @@ pub struct Transfer {
     /// How much; values above [`MicroUsdc`]'s range are held at its maximum.
     pub amount: MicroUsdc,
     /// The nonce of the interaction's own EIP-3009 authorization that it was made under, where there
-    /// was one; in evidence of rules 2 alone (machines.md section 1).
+    /// was one (machines.md section 1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorization_nonce: Option<Digest>,
     /// Who paid, as the token's log says.

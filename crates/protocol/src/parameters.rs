@@ -3,12 +3,12 @@
 //!
 //! Source: record.md section 2; defaults from AE-98, AE-104, ledger-contract.md sections 3 and 5.
 
+mod block_version;
 mod capabilities;
-mod edition;
 mod rounds;
 
+pub use block_version::BlockVersion;
 pub use capabilities::{Capabilities, Exclusion};
-pub use edition::Edition;
 pub use rounds::{Anomalies, CycleRule, LeaderPolicy, Leaders, Rounds};
 
 use crate::evm::{ChainId, EvmAddress};
@@ -228,7 +228,7 @@ pub struct Network {
     pub treasury: Option<EvmAddress>,
     /// Blocks, the transfer's own included, at which a transfer counts as confirmed.
     pub confirmed_depth: u64,
-    /// Endpoints, 1 or 2, that must agree before anything is concluded; absent under rules 1, where
+    /// Endpoints, 1 or 2, that must agree before anything is concluded; absent where
     /// the log does not say how many had to.
     pub endpoint_quorum: Option<u64>,
     /// Totals above this wait for level *safe*.

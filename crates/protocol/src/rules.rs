@@ -4,19 +4,19 @@
 //! The version in force *before* a record selects the facts of its body and its decision; the version
 //! *after* it the hashed form of states. Source: machines.md section 1.
 
+use serde::{Deserialize, Serialize};
+
 /// A version of the decision rules that this program knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
 pub enum Rules {
-    /// The interaction machine as it was first recorded.
-    One,
-    /// The same with late payments watched to their end, messages that name their ledger, no new key
-    /// with a part of small order, and the namespaces of further machines closed to mail.
+    /// The rules of the first release.
     Two,
 }
 
 impl Rules {
     /// All that this program knows, the first before the others.
-    pub const ALL: [Rules; 2] = [Rules::One, Rules::Two];
+    pub const ALL: [Rules; 1] = [Rules::Two];
 
     /// The version that this program writes.
     pub const LATEST: Rules = Rules::Two;
@@ -25,7 +25,6 @@ impl Rules {
     #[must_use]
     pub const fn of(version: u64) -> Option<Rules> {
         match version {
-            1 => Some(Rules::One),
             2 => Some(Rules::Two),
             _ => None,
         }
@@ -35,18 +34,16 @@ impl Rules {
     #[must_use]
     pub const fn version(self) -> u64 {
         match self {
-            Rules::One => 1,
             Rules::Two => 2,
         }
     }
 
     /// The member `reader` of the event that puts it in force: the least version that a program must
-    /// know to read on. Programs of rules 1 cannot read that member, and stop there.
+    /// know to read on.
     #[must_use]
-    pub const fn reader(self) -> Option<u64> {
+    pub const fn reader(self) -> u64 {
         match self {
-            Rules::One => None,
-            Rules::Two => Some(2),
+            Rules::Two => 2,
         }
     }
 
@@ -54,6 +51,25 @@ impl Rules {
     #[must_use]
     pub const fn schema(self) -> u64 {
         self.version()
+    }
+}
+
+impl From<Rules> for u64 {
+    fn from(rules: Rules) -> u64 {
+        rules.version()
+    }
+}
+
+/// Rules that this program does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("unknown version: the rules are {0}, this program knows {latest}", latest = Rules::LATEST.version())]
+pub struct UnknownRules(u64);
+
+impl TryFrom<u64> for Rules {
+    type Error = UnknownRules;
+
+    fn try_from(version: u64) -> Result<Rules, UnknownRules> {
+        Rules::of(version).ok_or(UnknownRules(version))
     }
 }
 
@@ -66,7 +82,8 @@ mod tests {
         for rules in Rules::ALL {
             assert_eq!(Rules::of(rules.version()), Some(rules));
         }
-        assert_eq!(Rules::of(0), None);
-        assert_eq!(Rules::of(Rules::LATEST.version() + 1), None);
+        for unknown in [0, 1, Rules::LATEST.version() + 1] {
+            assert_eq!(Rules::of(unknown), None, "{unknown}");
+        }
     }
 }

@@ -14,7 +14,6 @@ use std::future::Future;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use x811_protocol::digest::Digest;
 use x811_protocol::event::Evidence;
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress, TxHash};
 use x811_protocol::observation::{Block, Transfer};
@@ -48,8 +47,6 @@ pub struct Shown<'a> {
     pub transfers: &'a [Transfer],
     /// How many it has in all, where that is said.
     pub transfer_count: Option<u64>,
-    /// The nonce of an authorization it was made under, where there was one.
-    pub authorization_nonce: Option<Digest>,
     /// Which of its transfers can pay what it is shown for, where that is known: then those that are
     /// shown must not carry an authorization for something else.
     pub fit: Option<Fit>,
@@ -72,7 +69,6 @@ impl<'a> Shown<'a> {
             block,
             transfers: &evidence.transfers,
             transfer_count: Some(evidence.transfer_count),
-            authorization_nonce: evidence.authorization_nonce,
             fit: None,
             shows_all: false,
             parted: None,

@@ -22,7 +22,6 @@ use x811_protocol::interaction::{Interaction, State, StateName};
 use x811_protocol::kernel::{Machine as _, Recorded};
 use x811_protocol::key::Profile;
 use x811_protocol::refusal::{Kind, Refusal};
-use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
@@ -402,8 +401,6 @@ fn state_of(
             hash: Digest::from_bytes(*record.hash().as_bytes()),
             recorded_at_ms: TimestampMs::new(record.recorded_at_ms()),
             parameters: opened_under(event, world),
-            // What earlier rules recorded is allowed by the latest too, and ends the same way.
-            rules: Rules::LATEST,
         };
         state = Some(Interaction::evolve(state, &recorded).map_err(|_| damaged())?);
     }

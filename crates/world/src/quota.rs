@@ -12,7 +12,7 @@ use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::facts::consensus::Proposal;
 use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts, NegotiationFacts};
-use x811_protocol::parameters::{Edition, Limits};
+use x811_protocol::parameters::Limits;
 use x811_protocol::payload::registry::Verb;
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::time::TimestampMs;
@@ -204,9 +204,6 @@ fn proposing(
             block.seats_per_proposer
         );
         return Err(exceeded(&why, "one of them is decided", OPEN_RETRY_MS));
-    }
-    if block.version < Edition::Second {
-        return Ok(());
     }
     let taken = world.delivered_on(from, now);
     let due = deliveries_of(proposal);

@@ -19,7 +19,6 @@ pub fn envelope_rules(parameters: &Parameters) -> EnvelopeRules {
 pub fn payload_rules(world: &World) -> Option<PayloadRules> {
     let (_, parameters) = world.parameters()?;
     Some(PayloadRules {
-        rules: world.rules(),
         ledger: world.identity().map(|opened| opened.did),
         lenient_addresses: parameters.is_lenient(Leniency::Addresses),
         reference_sdk: parameters.is_lenient(Leniency::ReferenceSdk),

@@ -20,7 +20,6 @@ use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::refusal::{Kind, Refusal};
-use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
 
 /// The event that `operation`, asked for by `envelope`, makes of the sender.
@@ -31,7 +30,6 @@ pub fn decide(
     agent: Option<&Agent>,
     envelope: &AcceptedHeader,
     operation: &Operation,
-    rules: Rules,
     now: TimestampMs,
 ) -> Result<Event, Refusal> {
     permitted(agent, operation.verb(), now)?;
@@ -39,7 +37,7 @@ pub fn decide(
         keys_fit(agent, operation)?;
     }
     let event = event(envelope, operation);
-    new_keys_fit(&event, rules)?;
+    new_keys_fit(&event)?;
     if expiry(&event).is_some_and(|expires| expires <= now) {
         return Err(Refusal::new(
             Code::DidDocumentInvalid,
@@ -87,11 +85,10 @@ pub fn keys_fit(agent: &Agent, operation: &Operation) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses keys that no group of signatures can be checked with; from rules 2 on. Those registered
-/// before stay.
-pub fn new_keys_fit(event: &Event, rules: Rules) -> Result<(), Refusal> {
+/// Refuses keys that no group of signatures can be checked with.
+pub fn new_keys_fit(event: &Event) -> Result<(), Refusal> {
     let keys = new_keys(event);
-    if rules < Rules::Two || keys.iter().all(|known| known.key.is_torsion_free()) {
+    if keys.iter().all(|known| known.key.is_torsion_free()) {
         return Ok(());
     }
     Err(Refusal::new(
@@ -151,13 +148,9 @@ pub fn event(envelope: &AcceptedHeader, operation: &Operation) -> Event {
     }
 }
 
-/// Whether a registration may be recorded in its form under `rules` and `parameters`: that of the
+/// Whether a registration may be recorded in its form under `parameters`: that of the
 /// published SDK only where that is a recorded leniency, and only as it is made (decision 0190).
-pub fn form_fits(
-    registered: &AgentRegistered,
-    rules: Rules,
-    parameters: Option<&Parameters>,
-) -> bool {
+pub fn form_fits(registered: &AgentRegistered, parameters: Option<&Parameters>) -> bool {
     if registered.reference_sdk.is_none() {
         return true;
     }
@@ -166,8 +159,7 @@ pub fn form_fits(
         key: envelope.key.key,
         profile: Profile::Direct,
     };
-    rules >= Rules::Two
-        && parameters.is_some_and(|parameters| parameters.is_lenient(Leniency::ReferenceSdk))
+    parameters.is_some_and(|parameters| parameters.is_lenient(Leniency::ReferenceSdk))
         && envelope.message_type == MessageType::Core(CoreType::Request)
         && envelope.to == envelope.from
         && envelope.profile == Profile::Direct
@@ -266,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn mach_1_a_key_with_a_part_of_small_order_is_not_registered_any_more() {
+    fn mach_1_a_key_with_a_part_of_small_order_is_not_registered() {
         let whole: PublicKey = "z6MktwupdmLXVVqTzCw4i46r4uGyosGXRnR3XjN4Zq7oMMsw"
             .parse()
             .unwrap();
@@ -275,8 +267,7 @@ mod tests {
             let key = (point + torsion).compress().to_bytes();
             let key = PublicKey::from_bytes(&key).unwrap();
             let event = rotated_to(key);
-            assert!(new_keys_fit(&event, Rules::One).is_ok(), "as it was");
-            let is_taken = new_keys_fit(&event, Rules::Two).is_ok();
+            let is_taken = new_keys_fit(&event).is_ok();
             assert_eq!(is_taken, key == whole);
             assert_eq!(key.is_torsion_free(), is_taken);
         }

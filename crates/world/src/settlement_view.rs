@@ -15,7 +15,6 @@ use x811_protocol::interaction::{Schedule, Settlement, State};
 use x811_protocol::kernel::Recorded;
 use x811_protocol::observation::{BlindCause, Block};
 use x811_protocol::parameters::Network;
-use x811_protocol::rules::Rules;
 use x811_protocol::settlement_view::{Due, Live, NetworkRules, SettlementClock, SettlementView};
 use x811_protocol::time::TimestampMs;
 
@@ -49,7 +48,6 @@ pub fn settlement_view(
         hash: Digest::from_bytes(*record.hash().as_bytes()),
         recorded_at_ms: TimestampMs::new(record.recorded_at_ms()),
         parameters: None,
-        rules: Rules::LATEST,
     });
     let events = || records.iter().map(|(_, event)| event);
     SettlementView::of(id, recorded, live(id, events(), around))

@@ -51,10 +51,9 @@ use log::{Log, Written};
 use members::Pool;
 use table::Known;
 
-/// One of how many lies is told in the gate; `X811_READ_FORGERIES` times as many where it is set. The second log
-/// is more than twice as long as the first, and each lie about it is a whole log to read.
-const ONE_IN: usize = 852;
-const ONE_IN_OF_RULES_2: usize = 2_532;
+/// One of how many lies is told in the gate; `X811_READ_FORGERIES` times as many where it is set. Each lie is a
+/// whole log to read.
+const ONE_IN: usize = 2_532;
 const ONE_IN_OF_ROUNDS: usize = 2_172;
 
 /// Bytes, hashes, signatures, messages and facts: what the reader checks too.
@@ -88,13 +87,10 @@ fn is_for_both(report: &Report) -> bool {
 
 #[test]
 fn lc_9_a_reader_by_the_texts_refuses_what_it_can_judge() {
-    println!("{:?}", refuses_what_it_can_judge("log-every-event", ONE_IN));
-}
-
-#[test]
-fn lc_9_a_reader_by_the_texts_refuses_what_it_can_judge_under_rules_2() {
-    let counts = refuses_what_it_can_judge("log-every-event-r2", ONE_IN_OF_RULES_2);
-    println!("{counts:?}");
+    println!(
+        "{:?}",
+        refuses_what_it_can_judge("log-every-event-r2", ONE_IN)
+    );
 }
 
 /// Multiple of the gate's number of lies.

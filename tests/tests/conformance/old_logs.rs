@@ -1,5 +1,5 @@
-//! Logs of earlier versions, kept in `tests/logs`: the same verdicts, the same bytes, and the ledger goes
-//! on where it stood (machines.md section 1).
+//! A log that is kept in `tests/logs`: the same verdict, the same bytes, and the ledger goes on where it
+//! stood (machines.md section 1). And logs of rules that this program does not know.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,16 +14,16 @@ use std::process::Command;
 
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
-use x811_eventlog::{Draft, EventLog as _, Record};
+use x811_eventlog::{Draft, EventLog as _, Head, Record};
 use x811_ledger::port::{Commit, LedgerStore as _};
 use x811_store::SqliteStore;
 use x811_tests::binary::{Finished, Server, run, without_our_variables, x811};
 
-/// The checkpoint key of the ledger of `rules-1`.
-const KEY: &str = "x811/01a207cc-e62c-7c66-9f62-4dc193da3cc3+5d0ef022+AbIMMPVW17aRgHkDbEclv2UHl/QvxBaoOpemspK/ElmP";
+/// The checkpoint key of the ledger of `rules-2`.
+const KEY: &str = "x811/01a22701-22d1-7a7d-9034-8dc4e4e4bb82+60c2be48+AdlQmwmd/m6mlOcM/4dCm72zSXy7tS59Lj+yQ862AVU4";
 
 /// The request that waited for an offer when that ledger stopped, behind all other records.
-const OPEN: &str = "01a207cf-930c-703b-a6c6-9e7f5ec44a24";
+const OPEN: &str = "01a22703-0af9-7d6e-80e6-9a123f32d66f";
 
 const TOKEN: &str = "0x8110000000000000000000000000000000000811";
 
@@ -31,7 +31,7 @@ const TOKEN: &str = "0x8110000000000000000000000000000000000811";
 const NO_CHAIN: &str = "http://127.0.0.1:9";
 
 fn kept() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("logs/rules-1")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("logs/rules-2")
 }
 
 /// Copies a folder, for its owner alone: version control keeps no such permissions.
@@ -66,30 +66,29 @@ fn in_place(place: &Path, arguments: &[&str]) -> Finished {
 /// The export that the version of that time made is judged as it judged it: every member that its
 /// report had is what it was.
 #[test]
-fn mach_1_a_log_of_rules_1_has_the_verdict_it_had() {
-    let finished = in_place(&kept(), &["--json", "audit", "rules-1.x811", "--key", KEY]).ok();
+fn mach_1_a_kept_log_has_the_verdict_it_had() {
+    let finished = in_place(&kept(), &["--json", "audit", "rules-2.x811", "--key", KEY]).ok();
     let expected = fs::read_to_string(kept().join("audit.json")).unwrap();
     let expected: Map<String, Value> = serde_json::from_str(&expected).unwrap();
     let said = finished.json();
     for (member, expected) in expected {
         assert_eq!(said[&member], expected, "{member}");
     }
-    assert_eq!(said["rules"], json!([{"position": 0, "rules_version": 1}]));
+    assert_eq!(said["rules"], json!([{"position": 0, "rules_version": 2}]));
 }
 
 /// Its export is made again from its data directory, byte for byte.
 #[test]
-fn mach_1_a_log_of_rules_1_is_exported_as_it_was() {
+fn mach_1_a_kept_log_is_exported_as_it_was() {
     let place = copied();
     let _ = in_place(place.path(), &["export", "data", "-o", "again.x811"]).ok();
     let again = fs::read(place.path().join("again.x811")).unwrap();
-    assert!(again == fs::read(kept().join("rules-1.x811")).unwrap());
+    assert!(again == fs::read(kept().join("rules-2.x811")).unwrap());
 }
 
-/// It is opened, goes on under the latest rules, and what was open is answered. Its first records stay
-/// what they were.
+/// It is opened and goes on, and what was open is answered. Its first records stay what they were.
 #[test]
-fn mach_1_a_log_of_rules_1_goes_on() {
+fn mach_1_a_kept_log_goes_on() {
     let place = copied();
     let options = ["--network", "local", "--rpc", NO_CHAIN, "--token", TOKEN];
     let server = Server::start(&place.path().join("data"), &options).unwrap();
@@ -129,11 +128,10 @@ fn mach_1_a_log_of_rules_1_goes_on() {
     };
     let (longer, kept) = (
         records(place.path().join("longer.x811")),
-        records(kept().join("rules-1.x811")),
+        records(kept().join("rules-2.x811")),
     );
     assert_eq!(longer[..kept.len()], kept);
-    let changes = longer.iter().filter(|it| it.contains("\"rules_changed\""));
-    assert_eq!(changes.count(), 1);
+    assert!(longer.len() > kept.len());
 }
 
 /// The kept ledger, with a last record that puts rules in force that nobody knows yet.
@@ -149,6 +147,32 @@ async fn under_rules_3(place: &Path) {
         stream_seq: of_ledger.count() as u64,
         event: json!({ "type": "rules_changed", "rules_version": 3, "reader": 3, "more": true }),
     };
+    append(&store, &head, draft).await;
+    store.close().await;
+}
+
+/// The kept ledger with another log, which was begun under the rules of before the first release.
+async fn under_rules_1(place: &Path) {
+    let kept = SqliteStore::open(&place.join("data")).await.unwrap();
+    let first = kept.log().read(0, 1).await.unwrap().remove(0);
+    kept.close().await;
+    fs::remove_file(place.join("data/ledger.db")).unwrap();
+    fs::remove_dir_all(place.join("data-checkpoint")).unwrap();
+    let mut opened = first.event();
+    opened["rules_version"] = 1.into();
+    opened.as_object_mut().unwrap().remove("reader");
+    let store = SqliteStore::open(&place.join("data")).await.unwrap();
+    let draft = Draft {
+        recorded_at_ms: first.recorded_at_ms(),
+        stream: "ledger".to_owned(),
+        stream_seq: 0,
+        event: opened,
+    };
+    append(&store, &Head::EMPTY, draft).await;
+    store.close().await;
+}
+
+async fn append(store: &SqliteStore, head: &Head, draft: Draft<Value>) {
     let record = Record::seal(head.size, head.hash, draft).unwrap();
     let commit = Commit {
         expected_size: head.size,
@@ -156,25 +180,29 @@ async fn under_rules_3(place: &Path) {
         ..Commit::default()
     };
     store.commit(commit).await.unwrap();
-    store.close().await;
 }
 
 /// A program that does not know the rules in force does not start on the log, and neither `doctor` nor an
 /// audit calls it broken: all three say what to do.
 #[tokio::test]
-async fn mach_1_a_log_of_later_rules_is_refused_with_the_way_out() {
-    let place = copied();
-    under_rules_3(place.path()).await;
-    let way_out = "use the version of x811 that wrote the log, or a later one";
-    let options = ["--network", "local", "--rpc", NO_CHAIN, "--token", TOKEN];
-    let served = Server::start(&place.path().join("data"), &options).unwrap_err();
-    assert!(served.stderr.contains(way_out), "{served:?}");
-    let examined = in_place(place.path(), &["doctor", "data"]);
-    assert_ne!(examined.code, Some(0));
-    let said = format!("{}{}", examined.stdout, examined.stderr);
-    assert!(said.contains(way_out), "{said}");
-    let audited = in_place(place.path(), &["audit", "data", "--key", KEY]);
-    assert_eq!(audited.code, Some(22), "{audited:?}");
+async fn mach_1_a_log_of_other_rules_is_refused_with_the_way_out() {
+    let way_out = "use the version of x811 that wrote the log";
+    let [earlier, later] = [copied(), copied()];
+    under_rules_1(earlier.path()).await;
+    under_rules_3(later.path()).await;
+    for (place, rules) in [(earlier, 1), (later, 3)] {
+        let options = ["--network", "local", "--rpc", NO_CHAIN, "--token", TOKEN];
+        let served = Server::start(&place.path().join("data"), &options).unwrap_err();
+        assert_eq!(served.code, Some(1), "{served:?}");
+        let named = format!("rules {rules} are in force, and this program knows 2: {way_out}");
+        assert!(served.stderr.contains(&named), "{served:?}");
+        let examined = in_place(place.path(), &["doctor", "data"]);
+        assert_ne!(examined.code, Some(0));
+        let said = format!("{}{}", examined.stdout, examined.stderr);
+        assert!(said.contains(way_out), "{said}");
+        let audited = in_place(place.path(), &["audit", "data", "--key", KEY]);
+        assert_eq!(audited.code, Some(22), "{audited:?}");
+    }
 }
 
 fn did_of(home: &Path, agent: &str) -> String {

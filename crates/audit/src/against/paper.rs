@@ -436,12 +436,8 @@ fn read_receipt(
         tell(Said::Placed(record, record.hash(), None));
     }
     paper.keep(seen);
-    if let Some(end) = &receipt.end {
-        paper.words.take_end(end.clone());
-    }
-    if let Some(keys) = &receipt.keys {
-        paper.words.take_keys(keys.clone());
-    }
+    paper.words.take_end(receipt.end.clone());
+    paper.words.take_keys(receipt.keys.clone());
     Ok(paper)
 }
 

@@ -5,7 +5,7 @@ use x811_eventlog::Hash;
 
 use super::paper::Paper;
 use super::report::{Clash, Contradicts};
-use crate::export::{EndVersion, SignedEnd};
+use crate::export::SignedEnd;
 use x811_world::keys_statement::SignedKeys;
 
 /// Most ends of a file that are kept; an honest bundle has some ten.
@@ -35,10 +35,9 @@ pub(super) enum Word {
 }
 
 impl Words {
-    /// Keeps an end, as far as there is room. One of version 1 is no evidence: an earlier receipt key
-    /// can sign it too.
+    /// Keeps an end, as far as there is room.
     pub(super) fn take_end(&mut self, end: SignedEnd) {
-        if end.version == EndVersion::Two && self.ends.len() < MAX_ENDS {
+        if self.ends.len() < MAX_ENDS {
             self.ends.push(end);
         }
     }

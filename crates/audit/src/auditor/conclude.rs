@@ -180,8 +180,6 @@ impl Auditor {
              ask for a copy that has them"
         );
         undecided.extend(Undecided::of(Gap::MissingBodies, missing, sentence));
-        let extract = self.extract.as_ref();
-        undecided.extend(extract.and_then(|extract| extract.undecided(self.world())));
         undecided.extend(self.stories.undecided());
         undecided.extend(self.overdue());
         undecided

@@ -12,7 +12,7 @@ use x811_protocol::event::{
 use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts};
 use x811_protocol::id::{ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::interaction::{Context, derived};
-use x811_protocol::parameters::{Edition, Leniency};
+use x811_protocol::parameters::Leniency;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round;
 
@@ -328,8 +328,7 @@ impl Decided<'_> {
             }
             Some(_) | None => surroundings,
         };
-        let asks = self.before.capability_rules() >= Edition::Second;
-        if asks && matches!(facts, ConsensusFacts::Propose(_)) {
+        if self.before.has_capabilities() && matches!(facts, ConsensusFacts::Propose(_)) {
             // What any of them had broken is not here.
             self.leaves(Unchecked::Exclusions, findings);
         }
@@ -372,8 +371,7 @@ impl Decided<'_> {
         let Event::Agent(AgentEvent::Registered(registered)) = self.event else {
             return false;
         };
-        registered.reference_sdk.is_some()
-            && registry::form_fits(registered, self.before.rules(), parameters)
+        registered.reference_sdk.is_some() && registry::form_fits(registered, parameters)
     }
 
     /// A message to the registry: whose stream, to whom, and whether the DID's standing allowed it.
@@ -404,7 +402,7 @@ impl Decided<'_> {
             let sentence = format!("the rules refuse this message here: {refusal}");
             self.differs("event", sentence, findings);
         }
-        if let Err(refusal) = registry::new_keys_fit(self.event, self.before.rules()) {
+        if let Err(refusal) = registry::new_keys_fit(self.event) {
             let sentence = format!("the rules refuse this message here: {refusal}");
             self.differs("event", sentence, findings);
         }

@@ -14,25 +14,8 @@ use x811_protocol::stream::{Stream, Subject};
 /// Most bytes of the line of an end, its letter not counted.
 pub(super) const MAX_END_BYTES: usize = 1_024;
 
-/// Who signs an end, and what it says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndVersion {
-    /// By the receipt key, without standing. Written no more: what ends so is *open-ended*, for an
-    /// earlier receipt key can sign it too.
-    One,
-    /// By the checkpoint key in force after `tree_size` records.
-    Two,
-}
-
-impl EndVersion {
-    /// What the signature is over begins with this line.
-    fn line(self) -> &'static [u8] {
-        match self {
-            EndVersion::One => b"x811 stream end v1\n",
-            EndVersion::Two => b"x811 stream end v2\n",
-        }
-    }
-}
+/// What the signature is over begins with this line.
+const LINE: &[u8] = b"x811 stream end v2\n";
 
 /// How far a stream goes in the tree over the first `tree_size` records of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +24,7 @@ pub struct StreamEnd {
     pub stream: String,
     /// Its last record; absent where it has none.
     pub last: Option<LastRecord>,
-    /// What became of the payment; of interactions alone, from version 2 on.
+    /// What became of the payment; of interactions alone.
     pub standing: Option<Standing>,
     /// Records of the log that this is said of.
     pub tree_size: u64,
@@ -56,16 +39,14 @@ pub struct LastRecord {
     pub hash: Hash,
 }
 
-/// A [`StreamEnd`] and who says so. As JSON it is always of version 2.
+/// A [`StreamEnd`] and who says so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Members", into = "Members")]
 pub struct SignedEnd {
     /// What is said.
     pub end: StreamEnd,
-    /// By the ledger's key of that version.
+    /// By the ledger's checkpoint key.
     pub signature: Signature,
-    /// Of which version it is; stands in the file around it.
-    pub version: EndVersion,
 }
 
 impl StreamEnd {
@@ -73,27 +54,22 @@ impl StreamEnd {
     /// records.
     #[must_use]
     pub fn sign(self, key: &SecretKey) -> SignedEnd {
-        self.sign_as(EndVersion::Two, key)
-    }
-
-    fn sign_as(self, version: EndVersion, key: &SecretKey) -> SignedEnd {
-        let signature = key.sign(&self.signed_bytes(version));
+        let signature = key.sign(&self.signed_bytes());
         SignedEnd {
             end: self,
             signature,
-            version,
         }
     }
 
     /// What the signature is over.
-    fn signed_bytes(&self, version: EndVersion) -> Vec<u8> {
-        [version.line(), &to_canonical(&Members::of(self, None))].concat()
+    fn signed_bytes(&self) -> Vec<u8> {
+        [LINE, &to_canonical(&Members::of(self, None))].concat()
     }
 
-    /// Whether it says of the payment what an end of that version has to.
-    fn has_standing_of(&self, version: EndVersion) -> bool {
+    /// Whether it says of the payment what an end of its stream has to.
+    fn has_due_standing(&self) -> bool {
         let is_interaction = matches!(self.stream.parse(), Ok(Stream::Of(Subject::Interaction(_))));
-        self.standing.is_some() == (is_interaction && version == EndVersion::Two)
+        self.standing.is_some() == is_interaction
     }
 }
 
@@ -101,7 +77,7 @@ impl SignedEnd {
     /// Whether `key` signed it.
     #[must_use]
     pub fn is_by(&self, key: &PublicKey) -> bool {
-        key.verify(&self.end.signed_bytes(self.version), &self.signature)
+        key.verify(&self.end.signed_bytes(), &self.signature)
     }
 
     /// The line, without its letter and line end.
@@ -110,14 +86,14 @@ impl SignedEnd {
         to_canonical(&Members::of(&self.end, Some(self.signature)))
     }
 
-    /// Reads the line of a file that has ends of that version, without its letter and line end.
+    /// Reads the line of a file, without its letter and line end.
     ///
     /// # Errors
     /// Says what is wrong with it.
-    pub fn parse(line: &[u8], version: EndVersion) -> Result<SignedEnd, String> {
+    pub fn parse(line: &[u8]) -> Result<SignedEnd, String> {
         let value = super::line::read_canonical(line, MAX_END_BYTES)?;
         let members = Members::deserialize(value).map_err(|error| error.to_string())?;
-        Ok(members.signed(version)?)
+        Ok(SignedEnd::try_from(members)?)
     }
 
     /// What a record of the log says against this end; `None` where nothing does. The record is to
@@ -213,28 +189,6 @@ impl Members {
             tree_size: end.tree_size,
         }
     }
-
-    fn signed(self, version: EndVersion) -> Result<SignedEnd, &'static str> {
-        let last = match (self.last_seq, self.last_hash) {
-            (Some(seq), Some(hash)) => Some(LastRecord { seq, hash }),
-            (None, None) => None,
-            (_, _) => return Err("it has one of `last_seq` and `last_hash` alone"),
-        };
-        let end = StreamEnd {
-            stream: self.stream,
-            last,
-            standing: self.standing,
-            tree_size: self.tree_size,
-        };
-        if !end.has_standing_of(version) {
-            return Err("it has a `standing` that ends of this kind have not, or lacks one");
-        }
-        Ok(SignedEnd {
-            end,
-            signature: self.signature.ok_or("it has no member `signature`")?,
-            version,
-        })
-    }
 }
 
 impl From<SignedEnd> for Members {
@@ -247,7 +201,24 @@ impl TryFrom<Members> for SignedEnd {
     type Error = &'static str;
 
     fn try_from(members: Members) -> Result<SignedEnd, &'static str> {
-        members.signed(EndVersion::Two)
+        let last = match (members.last_seq, members.last_hash) {
+            (Some(seq), Some(hash)) => Some(LastRecord { seq, hash }),
+            (None, None) => None,
+            (_, _) => return Err("it has one of `last_seq` and `last_hash` alone"),
+        };
+        let end = StreamEnd {
+            stream: members.stream,
+            last,
+            standing: members.standing,
+            tree_size: members.tree_size,
+        };
+        if !end.has_due_standing() {
+            return Err("it has a `standing` that ends of this kind have not, or lacks one");
+        }
+        Ok(SignedEnd {
+            end,
+            signature: members.signature.ok_or("it has no member `signature`")?,
+        })
     }
 }
 

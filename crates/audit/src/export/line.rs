@@ -12,19 +12,24 @@ pub(super) const MAX_MARK_BYTES: usize = 65_535;
 /// Most bytes of a path: as many hashes as the tallest tree has levels.
 pub(super) const MAX_PATH_BYTES: usize = 64 * 67 + 1;
 
-/// Reads a header or trailer: canonical JSON with a version from 1 to `newest` under `mark`, which
+/// Reads a header or trailer: canonical JSON with one of the `known` versions under `mark`, which
 /// is taken out.
-pub(super) fn read_mark(bytes: &[u8], mark: &str, newest: u64) -> Result<(u64, Value), String> {
+pub(super) fn read_mark(bytes: &[u8], mark: &str, known: &[u64]) -> Result<(u64, Value), String> {
     let mut value = read_canonical(bytes, MAX_MARK_BYTES)?;
     let version = value
         .as_object_mut()
         .and_then(|members| members.remove(mark))
         .ok_or_else(|| format!("it has no member `{mark}`"))?;
-    match version.as_u64() {
-        Some(version) if (1..=newest).contains(&version) => Ok((version, value)),
-        Some(_) | None => Err(format!(
-            "`{mark}` is {version}, this reader knows 1 to {newest}"
-        )),
+    match version.as_u64().filter(|version| known.contains(version)) {
+        Some(version) => Ok((version, value)),
+        None => {
+            let known: Vec<String> = known.iter().map(u64::to_string).collect();
+            let known = known.join(" and ");
+            Err(format!(
+                "unknown version: `{mark}` is {version}, this program knows {known}; use the version of \
+                 x811 that wrote the file, or export it again"
+            ))
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! the trailer. JSON is in RFC 8785 form, so no line holds a line end of its own.
 //!
 //! ```text
-//! {"did":…,"format":1,"keys":…,"log_id":…,"origin":…,"rules_version":1,"scope":"log","x811_export":2}
+//! {"did":…,"format":1,"keys":…,"log_id":…,"origin":…,"reader":2,"rules_version":2,"scope":"log","x811_export":2}
 //! r <leaf of position 0>
 //! r <leaf of position 1>
 //! r <leaf of position 2>
@@ -44,15 +44,7 @@
 //! digest is SHA-256 of the bytes between `b ` and the line end. The trailer is as good as where it
 //! came from: compare its `head` with one you noted yourself.
 //!
-//! # Version 2 of one interaction
-//!
-//! Without the line `k `, and with ends of version 1, which the receipt key signed: its streams are
-//! *open-ended*. It is read for ever.
-//!
-//! # Version 1
-//!
-//! A header with `x811_export` 1 and without `scope`, and the lines `r ` and `b ` alone: always a
-//! whole log. It is read for ever. A reader refuses what it does not know.
+//! A reader refuses every other version.
 
 mod end;
 mod foreign;
@@ -63,7 +55,7 @@ mod opening;
 mod reader;
 mod trailer;
 
-pub use end::{EndVersion, LastRecord, SignedEnd, StreamEnd};
+pub use end::{LastRecord, SignedEnd, StreamEnd};
 pub use foreign::foreign_file;
 pub use header::{BUNDLE_VERSION, EXPORT_VERSION, Header, Scope};
 pub use links::{has_links, links};

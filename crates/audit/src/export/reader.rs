@@ -6,9 +6,9 @@ use std::io::{BufRead, Read};
 
 use x811_eventlog::Hash;
 
-use super::end::{EndVersion, SignedEnd};
+use super::end::SignedEnd;
 use super::foreign::foreign_file;
-use super::header::{BUNDLE_VERSION, Header, Scope};
+use super::header::Header;
 use super::line::{read_note, read_path};
 use super::trailer::{self, Trailer};
 use x811_world::keys_statement::SignedKeys;
@@ -200,8 +200,6 @@ pub struct Reader<R> {
     ready: VecDeque<Result<Item, Fault>>,
     place: ReaderPlace,
     letters: Letters,
-    /// Of which version the ends are; where the header cannot be read, a keys statement says it.
-    ends: EndVersion,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -217,45 +215,28 @@ enum ReaderPlace {
 /// Which letters a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Letters {
-    /// `r` and `b`.
-    Version1,
-    /// These, and `c`.
+    /// `r`, `b` and `c`.
     Log,
-    /// These, and `p` and `e`.
+    /// These, and `k`, `p` and `e`.
     Bundle,
-    /// These, and `k`.
-    BundleWithKeys,
     /// All of them: the header cannot be read.
     Unknown,
 }
 
 impl Letters {
     fn of(header: &Header) -> Letters {
-        match (header.version, header.scope) {
-            (1, _) => Letters::Version1,
-            (_, Scope::Log) => Letters::Log,
-            (version, _) => {
-                if version < BUNDLE_VERSION {
-                    Letters::Bundle
-                } else {
-                    Letters::BundleWithKeys
-                }
-            }
+        match header.scope.subject() {
+            None => Letters::Log,
+            Some(_) => Letters::Bundle,
         }
     }
 
     fn has(self, letter: u8) -> bool {
         match letter {
-            b'r' | b'b' => true,
-            b'c' => self != Letters::Version1,
-            b'p' | b'e' => self.is_bundle() || self == Letters::Unknown,
-            b'k' => matches!(self, Letters::BundleWithKeys | Letters::Unknown),
+            b'r' | b'b' | b'c' => true,
+            b'k' | b'p' | b'e' => self != Letters::Log,
             _ => false,
         }
-    }
-
-    fn is_bundle(self) -> bool {
-        matches!(self, Letters::Bundle | Letters::BundleWithKeys)
     }
 }
 
@@ -289,7 +270,6 @@ impl<R: BufRead> Reader<R> {
             ready: VecDeque::new(),
             place: ReaderPlace::Begin,
             letters: Letters::Unknown,
-            ends: EndVersion::One,
         }
     }
 
@@ -302,7 +282,6 @@ impl<R: BufRead> Reader<R> {
             records,
             place: ReaderPlace::Records,
             letters: Letters::of(header),
-            ends: header.end_version(),
             ..Reader::new(input)
         }
     }
@@ -398,7 +377,6 @@ impl<R: BufRead> Reader<R> {
             match Header::parse(&bytes) {
                 Ok(header) => {
                     self.letters = Letters::of(&header);
-                    self.ends = header.end_version();
                     self.ready.push_back(Ok(Item::Header(Box::new(header))));
                 }
                 Err(why) => {
@@ -481,7 +459,7 @@ impl<R: BufRead> Reader<R> {
     fn checkpoint(&mut self, text: &[u8]) {
         self.flush();
         let is_first = self.records == 0 && self.place == ReaderPlace::Records;
-        if self.letters.is_bundle() && !is_first {
+        if self.letters == Letters::Bundle && !is_first {
             let why = "a bundle has one checkpoint, just behind its header";
             self.fault(FaultKind::OutOfPlace(why));
         }
@@ -501,7 +479,6 @@ impl<R: BufRead> Reader<R> {
             let why = "a keys statement stands just behind the checkpoint";
             self.fault(FaultKind::OutOfPlace(why));
         }
-        self.ends = EndVersion::Two;
         let (line, what) = (self.line, "keys statement");
         match SignedKeys::from_json(text) {
             Ok(signed) => {
@@ -517,7 +494,7 @@ impl<R: BufRead> Reader<R> {
         self.flush();
         self.place = ReaderPlace::Ends;
         let (line, what) = (self.line, "end of a stream");
-        match SignedEnd::parse(text, self.ends) {
+        match SignedEnd::parse(text) {
             Ok(signed) => self
                 .ready
                 .push_back(Ok(Item::End(EndLine { line, signed }))),

@@ -39,7 +39,7 @@ impl Trailer {
     /// # Errors
     /// Says what is wrong with it.
     pub fn parse(line: &[u8]) -> Result<Trailer, String> {
-        let (_, members) = super::line::read_mark(line, MARK, TRAILER_VERSION)?;
+        let (_, members) = super::line::read_mark(line, MARK, &[TRAILER_VERSION])?;
         Trailer::deserialize(members).map_err(|error| error.to_string())
     }
 }

@@ -3,7 +3,7 @@
 use x811_protocol::event::LedgerOpened;
 
 use super::Extract;
-use crate::export::{EndLine, EndVersion, SignedEnd};
+use crate::export::{EndLine, SignedEnd};
 use crate::finding::findings::{Cause, Findings};
 use x811_protocol::stream::Stream;
 
@@ -81,15 +81,6 @@ impl Extract {
 
 /// What is wrong with an end's signature; `ledger` has the keys in force where the bundle ends.
 fn not_signed(signed: &SignedEnd, ledger: &LedgerOpened) -> Option<&'static str> {
-    let (key, sentence) = match signed.version {
-        EndVersion::One => (
-            &ledger.keys.receipt,
-            "the end of the stream is not signed by the ledger's receipt key",
-        ),
-        EndVersion::Two => (
-            &ledger.keys.checkpoint,
-            "the end of the stream is not signed by the ledger's checkpoint key",
-        ),
-    };
-    (!signed.is_by(key)).then_some(sentence)
+    let sentence = "the end of the stream is not signed by the ledger's checkpoint key";
+    (!signed.is_by(&ledger.keys.checkpoint)).then_some(sentence)
 }

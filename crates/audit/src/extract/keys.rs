@@ -29,7 +29,7 @@ impl Extract {
         findings: &mut Findings,
     ) {
         let Some(line) = &self.keys else {
-            if self.has_keys {
+            if self.subject.is_some() {
                 let sentence = "the bundle has no keys statement: whether a rotation of the \
                                 ledger's keys was left out is not shown";
                 let spot = self.end(None);

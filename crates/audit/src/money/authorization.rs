@@ -11,11 +11,10 @@ use x811_protocol::event::{Evidence, PayerBinding};
 use x811_protocol::evm::EvmAddress;
 use x811_protocol::id::InteractionId;
 use x811_protocol::observation::Transfer;
-use x811_protocol::rules::Rules;
 use x811_protocol::settlement::Declared;
 
 use crate::finding::findings::Findings;
-use crate::money::grounds::{Grounds, are_all_quoted};
+use crate::money::grounds::Grounds;
 
 /// What the nonces of an interaction follow from; each is computed when it is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -49,42 +48,23 @@ impl Own {
         fee_nonce(self.ledger, self.interaction, self.offer_hash)
     }
 
-    /// The nonce that a transfer to that account is made under.
-    fn to(&self, account: EvmAddress) -> Digest {
-        if account == self.payee {
-            self.payment()
-        } else {
-            self.fee()
-        }
-    }
-
     /// Whether the transfer says that it was made under its own nonce.
     fn made(&self, transfer: &Transfer) -> bool {
         let nonce = transfer.authorization_nonce;
         (transfer.to == self.payee && nonce == Some(self.payment()))
             || (Some(transfer.to) == self.treasury && nonce == Some(self.fee()))
     }
-
-    fn has(&self, nonce: Digest) -> bool {
-        nonce == self.payment() || nonce == self.fee()
-    }
 }
 
-/// Whether what is shown was made under the interaction's own authorization: rules 2 name the nonce of
-/// every transfer, rules 1 one for all of them.
+/// Whether what is shown was made under the interaction's own authorization: every transfer names its
+/// nonce.
 pub(crate) fn is_own(grounds: &Grounds<'_>, evidence: &Evidence) -> bool {
     let own = Own::of(grounds);
     let transfers = &evidence.transfers;
-    if grounds.decided.before.rules() >= Rules::Two {
-        return !transfers.is_empty()
-            && own.is_some_and(|own| transfers.iter().all(|it| own.made(it)));
-    }
-    let named = evidence.authorization_nonce;
-    matches!((own, named), (Some(own), Some(nonce)) if own.has(nonce))
+    !transfers.is_empty() && own.is_some_and(|own| transfers.iter().all(|it| own.made(it)))
 }
 
-/// Holds the nonce that the evidence names, or leaves out, against the interaction and the transfers
-/// that are quoted.
+/// Holds each transfer to its own nonce: the payment's or the fee's, by where it went, each once.
 pub(crate) fn check(
     grounds: &Grounds<'_>,
     field: &str,
@@ -96,43 +76,6 @@ pub(crate) fn check(
         return;
     };
     let by_authorization = declared.binding == PayerBinding::Authorization;
-    if grounds.decided.before.rules() >= Rules::Two {
-        return check_each(grounds, &own, field, evidence, by_authorization, findings);
-    }
-    let transfers = &evidence.transfers;
-    let is_named = |transfer: &Transfer| transfer.authorization_nonce.is_some();
-    if transfers.iter().any(is_named) {
-        let sentence = "rules 1 name one nonce for all transfers";
-        grounds.no_evidence(&format!("{field}.transfers"), sentence, findings);
-    }
-    let field = format!("{field}.authorization_nonce");
-    // With as many as may be quoted, the one that was authorized may be among the others.
-    let are_all = are_all_quoted(transfers, grounds.declared.len());
-    let sentence = match evidence.authorization_nonce {
-        None if by_authorization && !transfers.is_empty() => {
-            "the payer is bound by an authorization alone, and no transfer was made under it"
-        }
-        None => return,
-        Some(nonce) if !own.has(nonce) => "this is no nonce of this interaction",
-        Some(nonce) if is_under(&own, nonce, transfers, by_authorization, are_all) => return,
-        Some(_) => "no transfer that is shown was made under this nonce",
-    };
-    grounds.no_evidence(&field, sentence, findings);
-}
-
-/// Under rules 2 each transfer names its own: the payment's or the fee's, by where it went, each once.
-fn check_each(
-    grounds: &Grounds<'_>,
-    own: &Own,
-    field: &str,
-    evidence: &Evidence,
-    by_authorization: bool,
-    findings: &mut Findings,
-) {
-    if evidence.authorization_nonce.is_some() {
-        let sentence = "under rules 2 each transfer names its own nonce";
-        grounds.no_evidence(&format!("{field}.authorization_nonce"), sentence, findings);
-    }
     let mut used = Vec::new();
     for (index, transfer) in evidence.transfers.iter().enumerate() {
         let sentence = match transfer.authorization_nonce {
@@ -149,23 +92,6 @@ fn check_each(
         };
         let field = format!("{field}.transfers[{index}].authorization_nonce");
         grounds.no_evidence(&field, sentence, findings);
-    }
-}
-
-/// Whether some transfer may have been made under the nonce; where all were, the first was.
-fn is_under(
-    own: &Own,
-    nonce: Digest,
-    transfers: &[Transfer],
-    by_authorization: bool,
-    are_all: bool,
-) -> bool {
-    let mut nonces = transfers.iter().map(|transfer| own.to(transfer.to));
-    match nonces.next() {
-        None => false,
-        Some(_) if !are_all => true,
-        Some(first) if by_authorization => first == nonce,
-        Some(first) => first == nonce || nonces.any(|other| other == nonce),
     }
 }
 

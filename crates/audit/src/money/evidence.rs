@@ -4,7 +4,6 @@
 use x811_protocol::event::{Claim, Evidence, Level, PayerBinding};
 use x811_protocol::observation::{Block, Transfer};
 use x811_protocol::parameters::Network;
-use x811_protocol::rules::Rules;
 use x811_protocol::settlement::claim::{Candidate, Due};
 use x811_protocol::settlement::{Declared, DeclaredStanding};
 
@@ -68,15 +67,9 @@ impl Grounds<'_> {
         self.transfers_fit(&field, declared, &evidence.transfers, findings);
     }
 
-    /// Rules 2 name the fork of a recorded head that is on another branch, and rules 1 know of none.
+    /// The fork of a recorded head that is on another branch is named.
     fn fork_holds(&self, field: &str, evidence: &Evidence, findings: &mut Findings) {
-        let is_named = evidence.forked_at.is_some() || evidence.fork_unknown;
-        let fault = if is_named && self.decided.before.rules() < Rules::Two {
-            Some("rules 1 know of no forks")
-        } else {
-            self.bill.fork_fault(evidence)
-        };
-        if let Some(sentence) = fault {
+        if let Some(sentence) = self.bill.fork_fault(evidence) {
             let member = if evidence.fork_unknown {
                 "fork_unknown"
             } else {

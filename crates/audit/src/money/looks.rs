@@ -4,7 +4,6 @@
 
 use x811_protocol::event::{Finding, FindingStatus, Looked};
 use x811_protocol::observation::Block;
-use x811_protocol::rules::Rules;
 use x811_protocol::settlement::{Declared, DeclaredStanding};
 
 use crate::finding::findings::Findings;
@@ -121,10 +120,8 @@ fn is_seen_deep(grounds: &Grounds<'_>, found: &Finding) -> bool {
 }
 
 fn may_wait(grounds: &Grounds<'_>, declared: &Declared) -> bool {
-    let is_below = |block: &Block| {
-        grounds.decided.before.rules() >= Rules::Two && grounds.bill.is_older(block)
-    };
-    let may_be_old = matches!(declared.standing, DeclaredStanding::Seen(block) if is_below(&block));
+    let may_be_old =
+        matches!(declared.standing, DeclaredStanding::Seen(block) if grounds.bill.is_older(&block));
     may_be_old || grounds.waits_for_endpoints()
 }
 

@@ -10,7 +10,6 @@ use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::State;
 use x811_protocol::observation::{Block, Transfer};
-use x811_protocol::rules::Rules;
 use x811_protocol::settlement::claim::{Candidate, choose};
 use x811_protocol::settlement::{Declared, DeclaredStanding};
 
@@ -199,11 +198,8 @@ impl SeenTransfers {
                 return Others::Unknown;
             }
             if grounds.bill.is_older(&block) {
-                if grounds.decided.before.rules() >= Rules::Two {
-                    // A reorganisation may have taken the head that it is below.
-                    return Others::Unknown;
-                }
-                continue;
+                // A reorganisation may have taken the head that it is below.
+                return Others::Unknown;
             }
             let unclaimed = unclaimed(grounds, declared, transfers);
             if !is_refuted {

@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use x811_protocol::envelope::{CoreType, MessageType};
 use x811_protocol::event::{EnvelopeAccepted, Event, LedgerEvent, NetworkEvent, SettlementEvent};
 use x811_protocol::observation::{Block, NetworkHead};
-use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
@@ -75,20 +74,18 @@ impl KnownHeads {
         findings: &mut Findings,
     ) {
         let heads = accepted.derived.heads.as_deref().unwrap_or_default();
-        if decided.before.rules() >= Rules::Two {
-            for known in decided.before.heads() {
-                if !heads.iter().any(|head| head.network == known.network) {
-                    let sentence = format!(
-                        "the log has named a head of {} before, and the ACCEPT names none",
-                        known.network
-                    );
-                    decided.differs("derived.heads", sentence, findings);
-                }
+        for known in decided.before.heads() {
+            if !heads.iter().any(|head| head.network == known.network) {
+                let sentence = format!(
+                    "the log has named a head of {} before, and the ACCEPT names none",
+                    known.network
+                );
+                decided.differs("derived.heads", sentence, findings);
             }
-            for (index, head) in heads.iter().enumerate() {
-                if let Some(sentence) = self.misfit(decided, head, findings) {
-                    decided.differs(&format!("derived.heads[{index}]"), sentence, findings);
-                }
+        }
+        for (index, head) in heads.iter().enumerate() {
+            if let Some(sentence) = self.misfit(decided, head, findings) {
+                decided.differs(&format!("derived.heads[{index}]"), sentence, findings);
             }
         }
         for head in heads.iter().filter(|head| !is_last_named(decided, head)) {

@@ -42,13 +42,13 @@ impl CompactReceipt {
         CompactReceipt { statement }
     }
 
-    /// The keys statement in it; `None` in one that was written without.
+    /// The keys statement in it.
     ///
     /// # Errors
     /// Says what is wrong with it.
-    pub fn keys(&self) -> Result<Option<SignedKeys>, String> {
+    pub fn keys(&self) -> Result<SignedKeys, String> {
         let keys = self.statement.keys.as_deref();
-        keys.map(SignedKeys::from_json).transpose()
+        SignedKeys::from_json(keys.ok_or("it has no keys statement")?)
     }
 
     /// Whether these may be the bytes of one, rather than of a receipt in JSON.

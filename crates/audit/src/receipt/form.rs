@@ -1,9 +1,8 @@
 //! The form of a receipt.
 
-use super::leaf::{Enclosed, EnclosedRules, Leaf, Opened};
+use super::leaf::{Enclosed, Leaf, Opened};
 use crate::export::SignedEnd;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 use std::ops::Range;
 use x811_eventlog::{Checkpoint, Hash, Multiproof, ProvenLeaf, Record, RecordError};
 use x811_protocol::canonical::to_canonical;
@@ -14,25 +13,8 @@ use x811_protocol::signature::Signature;
 use x811_protocol::stream::Stream;
 use x811_world::keys_statement::SignedKeys;
 
-/// The latest form, under `x811_receipt`: of receipts with a record of rules 2.
+/// The form of receipts, under `x811_receipt`.
 pub const RECEIPT_VERSION: u64 = 3;
-
-/// The form of receipts whose records are all of rules 1.
-const FIRST_RULES_VERSION: u64 = 2;
-
-/// The form without keys statement and end.
-const OPEN_ENDED_VERSION: u64 = 1;
-
-/// The form of a receipt with these messages (machines.md section 10).
-pub fn version_of(envelopes: &[Enclosed]) -> u64 {
-    let first = EnclosedRules::default();
-    let is_of_first = envelopes.iter().all(|envelope| envelope.rules == first);
-    if is_of_first {
-        FIRST_RULES_VERSION
-    } else {
-        RECEIPT_VERSION
-    }
-}
 
 const MARK: &str = "x811_receipt";
 
@@ -50,7 +32,6 @@ const LIMITS: Limits = Limits {
 
 /// A receipt as it is written. Nothing is verified by reading it. Its members stand in the order of
 /// RFC 8785, so that they are written in one pass.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Where ACCEPT, VERIFY and PAYMENTs are signed by more than one key: the records
@@ -64,9 +45,8 @@ pub struct Receipt {
     pub checkpoint: String,
     /// The record `confirmed`.
     pub confirmed: Leaf,
-    /// Where the interaction's stream ends under the checkpoint, and what became of the payment;
-    /// from form 2 on.
-    pub end: Option<SignedEnd>,
+    /// Where the interaction's stream ends under the checkpoint, and what became of the payment.
+    pub end: SignedEnd,
     /// OFFER, ACCEPT, VERIFY and every PAYMENT; the REQUEST before them where it names the contract
     /// that opened the interaction.
     pub envelopes: Vec<Enclosed>,
@@ -75,8 +55,8 @@ pub struct Receipt {
     pub hashes: Vec<Hash>,
     /// Which interaction was paid.
     pub interaction: InteractionId,
-    /// The keys statement of the checkpoint's records; from form 2 on.
-    pub keys: Option<SignedKeys>,
+    /// The keys statement of the checkpoint's records.
+    pub keys: SignedKeys,
     /// The record at position 0: the ledger and its keys.
     pub ledger: Opened,
     /// The parameters that the interaction was opened under: the networks and their tokens.
@@ -86,7 +66,7 @@ pub struct Receipt {
     pub rotations: Vec<Leaf>,
     /// By the ledger's receipt key.
     pub signature: Signature,
-    /// The form: [`RECEIPT_VERSION`], or an earlier one.
+    /// The form: [`RECEIPT_VERSION`].
     #[serde(rename = "x811_receipt")]
     pub version: u64,
 }
@@ -119,13 +99,9 @@ impl Receipt {
 
     /// The same of the file, whose member `signature` stands at `place`.
     fn signed_of(&self, file: &[u8], place: Range<usize>) -> Vec<u8> {
-        let line = match self.version {
-            OPEN_ENDED_VERSION => &b"x811 receipt v1\n"[..],
-            FIRST_RULES_VERSION => b"x811 receipt v2\n",
-            _ => b"x811 receipt v3\n",
-        };
+        let line = b"x811 receipt v3\n";
         let json = file.len() - LINE_END.len();
-        [line, &file[..place.start], &file[place.end..json]].concat()
+        [&line[..], &file[..place.start], &file[place.end..json]].concat()
     }
 
     /// Where in its file the member `signature` stands: it is the last but one, and behind it the
@@ -138,13 +114,6 @@ impl Receipt {
 
     fn signature_member(&self) -> String {
         format!("\"signature\":\"{}\",", self.signature)
-    }
-
-    /// Whether it has what its form has.
-    pub(super) fn is_of_its_form(&self) -> bool {
-        let has = self.version != OPEN_ENDED_VERSION;
-        let of_its_rules = !has || self.version == version_of(&self.envelopes);
-        of_its_rules && (self.end.is_some(), self.keys.is_some()) == (has, has)
     }
 
     /// The bytes of the file.
@@ -163,13 +132,14 @@ impl Receipt {
         let json = bytes.strip_suffix(LINE_END).ok_or(NotAReceipt::NoLineEnd)?;
         let value =
             parse_strict(json, &LIMITS).map_err(|error| NotAReceipt::Json(error.to_string()))?;
-        if !(OPEN_ENDED_VERSION..=RECEIPT_VERSION).any(|version| value[MARK] == version) {
-            return Err(NotAReceipt::Version);
+        let version = value.get(MARK).ok_or(NotAReceipt::NoVersion)?;
+        if *version != RECEIPT_VERSION {
+            return Err(NotAReceipt::Version(version.to_string()));
         }
         let receipt: Receipt = serde_json::from_value(value)
             .map_err(|error| NotAReceipt::Member(error.to_string()))?;
-        // What has other members, or another form, was not written by us.
-        if receipt.is_of_its_form() && receipt.to_bytes() == bytes {
+        // What has other members was not written by us.
+        if receipt.to_bytes() == bytes {
             Ok(receipt)
         } else {
             Err(NotAReceipt::Form)
@@ -256,19 +226,16 @@ pub enum NotAReceipt {
     /// The file is no JSON.
     #[error("the file is no JSON: {0}")]
     Json(String),
-    /// Of another version, or something else.
-    #[error(
-        "the file is no receipt of the forms {OPEN_ENDED_VERSION} to {RECEIPT_VERSION}: `{MARK}` is \
-         another, or not there"
-    )]
-    Version,
+    /// The file says nothing of its form.
+    #[error("the file is no receipt: it has no member `{MARK}`")]
+    NoVersion,
+    /// A form that this program does not know.
+    #[error("unknown version: `{MARK}` is {0}, this program knows {RECEIPT_VERSION}")]
+    Version(String),
     /// A member is missing or malformed.
     #[error("the receipt cannot be read: {0}")]
     Member(String),
     /// Members that do not belong there, or another spelling.
-    #[error(
-        "the receipt is not in RFC 8785 form, or has members that no receipt has, or not those of \
-         its form"
-    )]
+    #[error("the receipt is not in RFC 8785 form, or has members that no receipt has")]
     Form,
 }

@@ -8,7 +8,6 @@ use x811_eventlog::{Draft, Hash, Record, RecordError};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::envelope::{ParsedEnvelope, verify};
 use x811_protocol::event::{Derived, EnvelopeAccepted, Event};
-use x811_protocol::facts::Facts;
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::key::{AgentKey, Profile, PublicKey};
 use x811_protocol::payload::{self, PayloadRules};
@@ -126,74 +125,19 @@ pub struct Enclosed {
     pub profile: Profile,
     /// What the ledger's decision used besides.
     pub derived: Derived,
-    /// The decision rules its record was made under; left out for the first.
-    #[serde(default)]
-    pub rules: EnclosedRules,
+    /// The decision rules its record was made under: they choose its facts, and the record hash holds the
+    /// choice (machines.md section 10).
+    pub rules: Rules,
     /// Where the record stands.
     #[serde(flatten)]
     pub place: LeafPlace,
-}
-
-/// The decision rules that a message was recorded under: they choose its facts, and the record hash
-/// holds the choice (machines.md section 10).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(try_from = "u64", into = "u64")]
-pub struct EnclosedRules(Rules);
-
-impl EnclosedRules {
-    /// As the facts of the message show it: an OFFER has the hash of its deliverables from rules 2 on,
-    /// and a REQUEST the contract or the agreement that it names.
-    pub(super) fn of(facts: &Facts) -> EnclosedRules {
-        match facts {
-            Facts::Offer(offer) if offer.deliverables_hash.is_some() => EnclosedRules(Rules::Two),
-            Facts::Request(request)
-                if request.negotiation_id.is_some() || request.agreement_id.is_some() =>
-            {
-                EnclosedRules(Rules::Two)
-            }
-            Facts::Offer(_)
-            | Facts::Request(_)
-            | Facts::Accept(_)
-            | Facts::Reject(_)
-            | Facts::Result(_)
-            | Facts::Verify(_)
-            | Facts::Payment(_)
-            | Facts::Error(_)
-            | Facts::Negotiation(_)
-            | Facts::Capability(_)
-            | Facts::Consensus(_)
-            | Facts::Custom(_) => EnclosedRules::default(),
-        }
-    }
-}
-
-impl Default for EnclosedRules {
-    fn default() -> EnclosedRules {
-        EnclosedRules(Rules::One)
-    }
-}
-
-impl From<EnclosedRules> for u64 {
-    fn from(rules: EnclosedRules) -> u64 {
-        rules.0.version()
-    }
-}
-
-impl TryFrom<u64> for EnclosedRules {
-    type Error = &'static str;
-
-    fn try_from(version: u64) -> Result<EnclosedRules, &'static str> {
-        let rules = Rules::of(version).map(EnclosedRules);
-        rules.ok_or("made under rules that this version does not know: update x811")
-    }
 }
 
 /// In the order of RFC 8785, which puts the members of the place between the others.
 impl Serialize for Enclosed {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let has_profile = self.profile != Profile::Digest;
-        let has_rules = self.rules != EnclosedRules::default();
-        let members = 8 + usize::from(has_profile) + usize::from(has_rules);
+        let members = 9 + usize::from(has_profile);
         let mut members = serializer.serialize_struct("Enclosed", members)?;
         members.serialize_field("body", &self.body)?;
         members.serialize_field("derived", &self.derived)?;
@@ -204,9 +148,7 @@ impl Serialize for Enclosed {
             members.serialize_field("profile", &self.profile)?;
         }
         members.serialize_field("recorded_at_ms", &self.place.recorded_at_ms)?;
-        if has_rules {
-            members.serialize_field("rules", &self.rules)?;
-        }
+        members.serialize_field("rules", &self.rules)?;
         members.serialize_field("signature", &self.signature)?;
         members.serialize_field("stream_seq", &self.place.stream_seq)?;
         members.end()
@@ -222,7 +164,7 @@ impl Enclosed {
             key: accepted.envelope.key.key,
             profile: accepted.envelope.profile,
             derived: accepted.derived,
-            rules: EnclosedRules::of(&accepted.facts),
+            rules: Rules::LATEST,
             place: LeafPlace::of(record),
         })
     }
@@ -248,7 +190,6 @@ impl Enclosed {
         let header = verified.header();
         // What a ledger may be lenient about changes no fact.
         let rules = PayloadRules {
-            rules: self.rules.0,
             lenient_addresses: true,
             reference_sdk: true,
             ..PayloadRules::default()

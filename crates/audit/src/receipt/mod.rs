@@ -7,7 +7,7 @@
 //! together with the records that say whose ledger it is, under which keys, and which token it counts.
 //!
 //! That no rotation of the ledger's keys is left out, and what became of the payment, the ledger's
-//! checkpoint key says: form 2 has its keys statement and the end of the interaction's stream
+//! checkpoint key says: in its keys statement and in the end of the interaction's stream
 //! (ledger-contract.md section 8). The receipt key signs the whole, and decides no more than who
 //! issued it.
 
@@ -17,8 +17,8 @@ mod leaf;
 mod verify;
 
 pub use compact::CompactReceipt;
-pub use form::{MAX_RECEIPT_BYTES, NotAReceipt, RECEIPT_VERSION, Receipt, ask, version_of};
-pub use leaf::{Enclosed, EnclosedRules, Leaf, LeafPlace, Opened};
+pub use form::{MAX_RECEIPT_BYTES, NotAReceipt, RECEIPT_VERSION, Receipt, ask};
+pub use leaf::{Enclosed, Leaf, LeafPlace, Opened};
 pub use verify::{
     AsOf, Checked, ClaimVerdict, PaidPayment, PaidTransfer, Step, Terms, Trusted, tlog_proof,
     verify, verify_compact, verify_compact_trusting, verify_trusting,

@@ -222,7 +222,7 @@ fn message_facts(
         return Verdict::Asserted;
     };
     let (header, key) = (&parsed.header, &accepted.envelope.key);
-    let size = payload::check_size(&header.message_type, parsed.body.len(), &rules);
+    let size = payload::check_size(&header.message_type, parsed.body.len());
     let facts = size.and_then(|()| payload::facts_of(header, key, &parsed.payload, &rules));
     match facts {
         Ok(facts) => verdict(agree(

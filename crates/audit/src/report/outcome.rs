@@ -29,8 +29,6 @@ pub enum Gap {
     UnknownRules,
     /// Bodies that are not here and that no record erased.
     MissingBodies,
-    /// Streams of a bundle of which nobody who may say so says where they end.
-    MissingEnds,
     /// Transfers that `seen` tells otherwise than another record: an endpoint lied, or the ledger.
     ContestedSightings,
     /// Windows that ended and whose lapse is not here.
@@ -48,7 +46,7 @@ pub enum Gap {
 pub struct Undecided {
     /// Why it is not decided.
     pub gap: Gap,
-    /// How many: records, bodies, streams, sightings, windows, notices, looks or effects.
+    /// How many: records, bodies, sightings, windows, notices, looks or effects.
     pub count: u64,
     /// The same for people: what is missing, and what to do.
     pub sentence: String,

@@ -365,7 +365,6 @@ fn sighted<'a>(
         block: Some(block),
         transfers,
         transfer_count: None,
-        authorization_nonce: None,
         fit: Some(declared.fit),
         shows_all: (transfers.len() as u64) < declared.quoted,
         parted: None,

@@ -50,10 +50,6 @@ impl AnyReceipt {
         Ok(AnyReceipt::Whole(Box::new(whole)))
     }
 
-    pub(super) fn is_compact(&self) -> bool {
-        matches!(self, AnyReceipt::Compact(_))
-    }
-
     /// Verifies the receipt.
     pub(super) fn verify(&self, trusted: Trusted<'_>) -> Checked {
         match self {

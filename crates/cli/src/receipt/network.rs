@@ -76,7 +76,6 @@ fn said<'a>(
         block: Some(transfer.block),
         transfers: std::slice::from_ref(moved),
         transfer_count: None,
-        authorization_nonce: None,
         fit: fit(transfer),
         shows_all: false,
         parted: None,

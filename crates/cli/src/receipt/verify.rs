@@ -36,9 +36,8 @@ pub(crate) struct Args {
     rpc: Option<String>,
 }
 
-/// Verifies; [`Exit::Findings`] when anything does not hold, [`Exit::Incomplete`] when the receipt has
-/// neither keys statement nor end, [`Exit::Unverified`] when nobody said which ledger is trusted, or
-/// the trusted key does not reach back to the receipt.
+/// Verifies; [`Exit::Findings`] when anything does not hold, [`Exit::Unverified`] when nobody said which
+/// ledger is trusted, or the trusted key does not reach back to the receipt.
 pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<Exit, Failure> {
     let bytes = file::read(&args.file)?;
     let policy = args.trust.policy()?;
@@ -55,12 +54,10 @@ pub(super) async fn run(args: Args, context: &Context, out: &mut Out) -> Result<
     }
     let exit = match &checked.paid {
         None => Exit::Findings,
-        Some(_) if checked.open_ended => Exit::Incomplete,
         Some(_) if checked.trusted => Exit::Ok,
         Some(_) => Exit::Unverified,
     };
     out.report(&Verified {
-        is_without_issuer: receipt.is_compact() && policy.is_some(),
         file: args.file,
         checked,
     });
@@ -72,28 +69,17 @@ struct Verified {
     file: PathBuf,
     #[serde(flatten)]
     checked: Checked,
-    /// Somebody said which log is trusted, and the file does not say whose it is.
-    #[serde(skip)]
-    is_without_issuer: bool,
 }
 
 impl Verified {
     /// What is open, and what to do about it; `None` where nothing is.
     fn open(&self) -> Option<(&'static str, &'static str)> {
-        if self.checked.open_ended {
-            let heading = "INCOMPLETE: it is of an old form, which an earlier key of the ledger can \
-                           sign too";
-            Some((heading, OLD_FORM))
-        } else if self.checked.trusted {
+        if self.checked.trusted {
             None
         } else if self.is_rotated() {
             let heading = "NOT VERIFIED: it holds together, but under another key of the ledger than \
                            yours";
             Some((heading, ROTATED))
-        } else if self.is_without_issuer {
-            let heading =
-                "NOT VERIFIED: the log you trust has the record, but who issued the file is open";
-            Some((heading, NO_ISSUER))
         } else {
             let heading = "NOT VERIFIED: it holds together, but whose it is nobody checked";
             Some((heading, NO_KEY))
@@ -153,14 +139,6 @@ impl Report for Verified {
         }
     }
 }
-
-/// What to do about a file that does not say whose it is.
-const NO_ISSUER: &str = "A compact receipt has neither the ledger's receipt key nor the messages. \
-                         Take the receipt in JSON, which has both: x811 receipt INTERACTION";
-
-/// What to do about a receipt of form 1.
-const OLD_FORM: &str = "It has no keys statement and no end of its stream. Ask the ledger for a new \
-                        one: x811 receipt INTERACTION";
 
 /// What to do about a key that was replaced.
 const ROTATED: &str = "If the ledger replaced its key since, ask it for the proof: x811 receipt \

@@ -29,7 +29,7 @@ pub struct CoseStatement {
     /// That the log has it; covered by no signature of the issuer.
     pub receipt: CoseReceipt,
     /// The log's signed statement of its keys, a text that this crate does not read; covered by no
-    /// signature of the issuer. Absent in statements that were written before there was one.
+    /// signature of the issuer. Compact receipts have one; other statements may have none.
     pub keys: Option<Vec<u8>>,
     /// By the issuer's key over [`CoseStatement::signed_bytes`].
     pub signature: [u8; SIGNATURE_BYTES],

@@ -190,7 +190,10 @@ impl SubjectBundle {
         let last = last.ok_or(damaged(first, "record of a subject that has a row"))?;
         let records = record_at(store, last).await?.stream_seq() + 1;
         let bundle = SubjectBundle {
-            header: Header::new(opened, Scope::from(subject)),
+            header: Header {
+                opened,
+                scope: Scope::from(subject),
+            },
             checkpoint,
             note,
             keys,

@@ -154,7 +154,10 @@ pub async fn write<S: LedgerStore>(
 fn header(page: &[Record]) -> Result<Header, WriteError> {
     let first = page.first().ok_or(WriteError::NotOpened)?;
     match Event::from_json(first.event_json()) {
-        Ok(Event::Ledger(LedgerEvent::Opened(opened))) => Ok(Header::new(opened, Scope::Log)),
+        Ok(Event::Ledger(LedgerEvent::Opened(opened))) => Ok(Header {
+            opened,
+            scope: Scope::Log,
+        }),
         Ok(_) | Err(_) => Err(WriteError::NotOpened),
     }
 }

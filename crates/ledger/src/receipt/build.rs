@@ -6,7 +6,7 @@ use crate::port::{Body, DamagedBody, LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
 use std::collections::HashMap;
 use x811_audit::export::{LastRecord, SignedEnd, StreamEnd};
-use x811_audit::receipt::{CompactReceipt, Enclosed, Leaf, Opened, Receipt, ask, version_of};
+use x811_audit::receipt::{CompactReceipt, Enclosed, Leaf, Opened, RECEIPT_VERSION, Receipt, ask};
 use x811_audit::standing::{Settling, Standing};
 use x811_eventlog::{CoseReceipt, Hash, Node, ReadError, Record};
 use x811_protocol::did::Did;
@@ -139,22 +139,21 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     proven.extend(rotations.iter().chain(&agent_keys));
     proven.sort_unstable_by_key(|record| record.position());
     let proof = proof::together(rows, &proven, &signed.checkpoint).await?;
-    let version = version_of(&envelopes);
     let receipt = Receipt {
         agent_keys: agent_keys.iter().map(Leaf::of).collect(),
         ask: ask(interaction),
         checkpoint: signed.note.clone(),
         confirmed: Leaf::of(&settled.record),
-        end: Some(end),
+        end,
         envelopes,
         hashes: proof.hashes,
         interaction,
-        keys: Some(keys),
+        keys,
         ledger: Opened::of(opened),
         parameters: Leaf::of(parameters),
         rotations: rotations.iter().map(Leaf::of).collect(),
         signature: Signature::from_bytes([0; 64]),
-        version,
+        version: RECEIPT_VERSION,
     };
     Ok(receipt.issue(issuer.key).1)
 }
@@ -387,16 +386,7 @@ fn envelopes(
         found.insert(0, find(named.request).ok_or(missing)?);
     }
     let enclosed = |record| enclosed(record, bodies);
-    let envelopes: Result<Vec<Enclosed>, _> = found.into_iter().map(enclosed).collect();
-    let mut envelopes = envelopes?;
-    // The OFFER shows its rules; rules never go back, and a REQUEST before it reads alike under both
-    // unless it shows its own.
-    if let Some(rules) = envelopes.iter().map(|envelope| envelope.rules).max() {
-        for envelope in &mut envelopes {
-            envelope.rules = rules;
-        }
-    }
-    Ok(envelopes)
+    found.into_iter().map(enclosed).collect()
 }
 
 /// Whether one of these messages refers to the REQUEST by neither its id nor its OFFER's: by its

@@ -20,7 +20,6 @@ pub use crate::kernel::Input;
 use crate::kernel::{Illegal, Machine, News, Recorded, SubjectMachine, Told, not_restored};
 use crate::parameters::Parameters;
 use crate::refusal::{Kind, Refusal};
-use crate::rules::Rules;
 use crate::stream::Subject;
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
@@ -371,9 +370,6 @@ impl Machine for Agreement {
             .as_ref()
             .map_or("none", |state| state.standing.as_str());
         let step = Evolving { name, recorded };
-        if recorded.rules < Rules::Two {
-            return Err(step.illegal("agreements take rules 2"));
-        }
         match (state, recorded.event) {
             (before, Event::Effect(Effect::Agreed(agreed))) => step.agreed(before, agreed),
             (None, _) => Err(step.illegal("an agreement begins with `agreed`")),

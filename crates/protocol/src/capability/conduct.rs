@@ -11,7 +11,6 @@ use crate::id::AgreementId;
 use crate::kernel::{Illegal, Machine, News, Recorded, SubjectMachine, Told, not_restored};
 use crate::parameters::{Exclusion, Parameters};
 use crate::refusal::Refusal;
-use crate::rules::Rules;
 use crate::stream::Subject;
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
@@ -235,9 +234,6 @@ impl Machine for Conduct {
             state,
             recorded,
         };
-        if recorded.rules < Rules::Two {
-            return Err(step.illegal("breaches take rules 2"));
-        }
         match recorded.event {
             Event::Effect(Effect::BreachRecorded(breach)) => {
                 if step.agent.is_some_and(|agent| agent != breach.provider) {

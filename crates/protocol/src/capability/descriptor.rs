@@ -10,7 +10,6 @@ pub use crate::kernel::Input;
 use crate::kernel::{Illegal, Machine, RecordRef, Recorded, SubjectMachine, Told, not_restored};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
-use crate::rules::Rules;
 use crate::stream::Subject;
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
@@ -116,9 +115,6 @@ pub fn derived(
 fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
     let name = state.as_ref().map_or("none", |_| STATE);
     let illegal = |why| recorded.illegal(name, why);
-    if recorded.rules < Rules::Two {
-        return Err(illegal("descriptors take rules 2"));
-    }
     let Event::EnvelopeAccepted(accepted) = recorded.event else {
         return Err(illegal("the stream holds adverts only"));
     };

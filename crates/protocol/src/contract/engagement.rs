@@ -89,7 +89,10 @@ pub fn check_offer(agreed: &EngagedContract, offer: &OfferFacts) -> Result<(), R
             price.to_usdc_decimal()
         )));
     }
-    if agreed.deliverables_hash.is_some() && agreed.deliverables_hash != offer.deliverables_hash {
+    if agreed
+        .deliverables_hash
+        .is_some_and(|agreed| agreed != offer.deliverables_hash)
+    {
         return Err(unfit(format!(
             "deliverables are not those of the contract {}: repeat them as they were agreed on",
             agreed.id.to_public()

@@ -8,7 +8,6 @@ use crate::event::{Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
 use crate::facts::{ContractOffer, Facts, NegotiationFacts, TermsFacts};
 use crate::id::{ContractId, InteractionId};
 use crate::kernel::{Illegal, Recorded};
-use crate::rules::Rules;
 use crate::time::TimestampMs;
 
 /// The state after `recorded`.
@@ -17,9 +16,6 @@ pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<St
         name: state.as_ref().map_or("none", |state| state.name().as_str()),
         recorded,
     };
-    if recorded.rules < Rules::Two {
-        return Err(step.illegal("contracts take rules 2"));
-    }
     match (state, recorded.event) {
         (None, Event::EnvelopeAccepted(accepted)) => step.open(accepted),
         (None, _) => Err(step.illegal("the first event must be an accepted offer")),
@@ -255,7 +251,6 @@ mod tests {
             hash: Digest::ZERO,
             recorded_at_ms: TimestampMs::new(80_000),
             parameters: None,
-            rules: Rules::Two,
         };
         for (before, is_legal) in [
             (Engagement::Open { deadline }, true),

@@ -56,9 +56,9 @@ pub struct LedgerOpened {
     pub format: u64,
     /// Decision rules in force.
     pub rules_version: u64,
-    /// The least version of the rules that a program must know to read on; absent under rules 1.
-    pub reader: Option<u64>,
-    /// The log that this one goes on from, where that lost its tail; only under rules 2.
+    /// The least version of the rules that a program must know to read on.
+    pub reader: u64,
+    /// The log that this one goes on from, where that lost its tail.
     pub continues: Option<Continues>,
 }
 
@@ -118,8 +118,7 @@ pub struct RulesChanged {
     /// The rules from here on.
     pub rules_version: u64,
     /// The least version of the rules that a program must know to read on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reader: Option<u64>,
+    pub reader: u64,
 }
 
 impl RulesChanged {

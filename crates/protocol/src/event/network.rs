@@ -24,9 +24,8 @@ pub struct NetworkBlind {
     pub cause: BlindCause,
     /// The last head that was seen.
     pub head: Option<Block>,
-    /// Configured labels of the endpoints that gave no usable answer last, in order; absent under
-    /// rules 1.
-    pub silent: Option<Vec<String>>,
+    /// Configured labels of the endpoints that gave no usable answer last, in order.
+    pub silent: Vec<String>,
 }
 
 /// `network_sighted`: the network is seen again, and the clocks run on.

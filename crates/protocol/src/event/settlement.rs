@@ -142,9 +142,6 @@ pub enum Level {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// The interaction's own EIP-3009 nonce, where a transfer shown was made under it; under rules 2
-    /// each transfer has its own in its place.
-    pub authorization_nonce: Option<Digest>,
     /// The block that the transaction is in.
     pub block: Block,
     /// Blocks, its own included, up to the head that was held.
@@ -152,7 +149,7 @@ pub struct Evidence {
     /// Configured labels of the endpoints that agree.
     pub endpoints: Vec<String>,
     /// Whether the head recorded at ACCEPT is on another branch whose headers are no longer held;
-    /// never `false` in a record. Only under rules 2, of a block at or below that head.
+    /// never `false` in a record. Only of a block at or below that head.
     #[serde(
         default,
         skip_serializing_if = "is_false",

@@ -23,7 +23,7 @@ use crate::refusal::Refusal;
 pub struct RequestFacts {
     /// How the initiator's software treats an OFFER.
     pub acceptance_policy: AcceptancePolicy,
-    /// The agreement that it is made under; only under rules 2.
+    /// The agreement that it is made under.
     #[serde(default, deserialize_with = "given")]
     pub agreement_id: Option<AgreementId>,
     /// Execution time the initiator allows, seconds, at least 1.
@@ -33,7 +33,7 @@ pub struct RequestFacts {
     pub idempotency_tag: Digest,
     /// The most the initiator pays, fee included.
     pub max_budget: MicroUsdc,
-    /// The contract that it opens an interaction of; only under rules 2.
+    /// The contract that it opens an interaction of.
     #[serde(default, deserialize_with = "given")]
     pub negotiation_id: Option<ContractId>,
     /// SHA-256 of the payload's RFC 8785 form.
@@ -67,9 +67,8 @@ impl RequestFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OfferFacts {
-    /// SHA-256 of the RFC 8785 form of `deliverables`; absent under rules 1.
-    #[serde(default, deserialize_with = "given")]
-    pub deliverables_hash: Option<Digest>,
+    /// SHA-256 of the RFC 8785 form of `deliverables`.
+    pub deliverables_hash: Digest,
     /// Execution time the provider expects, seconds, at least 1.
     #[serde(deserialize_with = "positive_integer")]
     pub estimated_time_s: u64,

@@ -66,11 +66,11 @@ pub enum Facts {
     Payment(PaymentFacts),
     /// Facts of a message `x811/error`.
     Error(ErrorFacts),
-    /// Of `x811.negotiation/…`, from rules 2 on.
+    /// Of `x811.negotiation/…`.
     Negotiation(NegotiationFacts),
-    /// Of `x811.capability/…`, from rules 2 on.
+    /// Of `x811.capability/…`.
     Capability(CapabilityFacts),
-    /// Of `x811.consensus/…`, from rules 2 on.
+    /// Of `x811.consensus/…`.
     Consensus(ConsensusFacts),
     /// Of every extension type that no machine takes.
     Custom(CustomFacts),
@@ -145,18 +145,13 @@ impl Facts {
         }
     }
 
-    /// A machine's facts, or those of mail: under rules 1 its types were mail like any other
-    /// (machines.md section 1).
+    /// A machine's facts.
     fn read_of_machine<'de, D: Deserializer<'de>>(
         reader: D,
         of_machine: impl FnOnce(Value) -> Result<Self, serde_json::Error>,
     ) -> Result<Self, D::Error> {
         let value = Value::deserialize(reader)?;
-        let facts = match CustomFacts::deserialize(&value) {
-            Ok(custom) => Ok(Self::Custom(custom)),
-            Err(_) => of_machine(value),
-        };
-        facts.map_err(D::Error::custom)
+        of_machine(value).map_err(D::Error::custom)
     }
 
     /// What the message is about.

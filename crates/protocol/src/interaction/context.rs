@@ -11,7 +11,6 @@ use crate::facts::Facts;
 use crate::id::EnvelopeId;
 use crate::observation::{NetworkHead, Sweep};
 use crate::parameters::Parameters;
-use crate::rules::Rules;
 use crate::settlement;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,8 +47,6 @@ pub struct ProviderView {
 /// Parameters, registry, heads and claims as of now.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
-    /// The decision rules in force.
-    pub rules: Rules,
     /// Parameters a new interaction is opened under.
     pub parameters: &'a Parameters,
     /// Their position in the log.
@@ -86,7 +83,6 @@ impl Context<'_> {
             last_receipt: self.provider.last_receipt,
             parameters: self.parameters,
             receipts: self.provider.receipts,
-            rules: self.rules,
         }
     }
 }

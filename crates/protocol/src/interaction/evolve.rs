@@ -17,7 +17,6 @@ use crate::evm::TxHash;
 use crate::facts::{Facts, OfferFacts, PaymentFacts, RequestFacts};
 use crate::id::InteractionId;
 use crate::kernel::{Illegal, Recorded};
-use crate::rules::Rules;
 use crate::settlement::{
     Aftermath, Bound, Completion, Declared, DeclaredStanding, PaidTransfer, evolve_bound,
     unless_over,
@@ -25,19 +24,9 @@ use crate::settlement::{
 use crate::time::TimestampMs;
 use std::sync::Arc;
 
-/// The state after `recorded`, in the form of the rules in force.
-pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
-    let mut state = step(state, recorded)?;
-    if let Some(aftermath) = state.aftermath_mut()
-        && recorded.rules >= Rules::Two
-    {
-        aftermath.late_watch.get_or_insert(None);
-    }
-    Ok(state)
-}
-
+/// The state after `recorded`.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the one refusing wildcard")]
-fn step(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
+pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
     let step = Step {
         name: state.as_ref().map(State::name),
         recorded,
@@ -521,11 +510,9 @@ impl Step<'_> {
         match event {
             Event::Settlement(SettlementEvent::Seen(seen)) => aftermath.seen(seen),
             Event::Settlement(SettlementEvent::Unseen(unseen)) => aftermath.unseen(unseen.tx_hash),
-            Event::Settlement(SettlementEvent::Late(late)) => aftermath.late(late).map(|()| {
-                if self.recorded.rules >= Rules::Two {
-                    aftermath.watch_late(late, late_until);
-                }
-            }),
+            Event::Settlement(SettlementEvent::Late(late)) => aftermath
+                .late(late)
+                .map(|()| aftermath.watch_late(late, late_until)),
             _ => Err("the interaction is over"),
         }
         .map_err(refused)?;

@@ -48,14 +48,11 @@ impl State {
         paid.map(|claim| claim.tx_hash).chain(late).collect()
     }
 
-    /// Whether all that was bound late is final: by rules 1, which do not watch it, as soon as what paid
-    /// is.
+    /// Whether all that was bound late is final.
     pub fn is_late_final(&self) -> bool {
-        let is_paid_final = self.completion().is_some_and(|it| it.is_final);
-        let watched = self.aftermath().map(|(_, aftermath)| &aftermath.late_watch);
-        match watched {
-            None | Some(None) => is_paid_final,
-            Some(Some(watch)) => watch.as_ref().is_some_and(|watch| watch.is_final),
+        match self.aftermath() {
+            None => self.completion().is_some_and(|it| it.is_final),
+            Some((_, aftermath)) => aftermath.late_watch().is_some_and(|watch| watch.is_final),
         }
     }
 

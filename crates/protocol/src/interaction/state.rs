@@ -74,9 +74,9 @@ impl StateName {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opening {
-    /// The agreement it is under, if the REQUEST named one: rules 2 on.
+    /// The agreement it is under, if the REQUEST named one.
     pub agreement: Option<UsedAgreement>,
-    /// The contract it was opened by, if the REQUEST named one: rules 2 on.
+    /// The contract it was opened by, if the REQUEST named one.
     pub contract: Option<EngagedContract>,
     /// The interaction (AX-1).
     pub id: InteractionId,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Edition, no_limit};
+use super::{BlockVersion, no_limit};
 
 /// What descriptors of capabilities, sessions and agreements are held to (capability.md, "Parameters").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,10 +43,9 @@ pub struct Capabilities {
     pub session_min_ms: u64,
     /// Its life where the response names none.
     pub session_ms: u64,
-    /// How far breaches reach. Of 1 are the blocks that were recorded without it.
-    #[serde(default, skip_serializing_if = "Edition::is_first")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<u64>))]
-    pub version: Edition,
+    /// The version of the block.
+    #[cfg_attr(feature = "openapi", schema(value_type = u64))]
+    pub version: BlockVersion,
 }
 
 impl Capabilities {
@@ -64,7 +63,7 @@ impl Capabilities {
         session_max_ms: 86_400_000,
         session_min_ms: 1_000,
         session_ms: 60_000,
-        version: Edition::Second,
+        version: BlockVersion::Two,
     };
 }
 
@@ -96,16 +95,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cx_49_a_block_without_a_version_is_of_the_first() {
+    fn mach_1_a_block_of_another_version_is_refused_by_its_number() {
         let mut written = serde_json::to_value(Capabilities::DEFAULT).unwrap();
         assert_eq!(written["version"], 2);
-        written.as_object_mut().unwrap().remove("version");
-        let read: Capabilities = serde_json::from_value(written.clone()).unwrap();
-        assert_eq!(read.version, Edition::First);
-        assert_eq!(serde_json::to_value(read).unwrap(), written);
-        for unknown in [0, 3] {
+        let why = |written: &serde_json::Value| {
+            let read = serde_json::from_value::<Capabilities>(written.clone());
+            read.unwrap_err().to_string()
+        };
+        for unknown in [0, 1, 3] {
             written["version"] = unknown.into();
-            assert!(serde_json::from_value::<Capabilities>(written.clone()).is_err());
+            let names = format!("`version` is {unknown}, this program knows 2");
+            assert!(why(&written).contains(&names), "{unknown}");
         }
+        written.as_object_mut().unwrap().remove("version");
+        assert!(why(&written).contains("no `version`"), "{}", why(&written));
     }
 }

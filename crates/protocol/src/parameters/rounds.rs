@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::{Edition, no_limit};
+use super::{BlockVersion, no_limit};
 use crate::did::Did;
 
 /// The block `rounds` of the parameters.
@@ -77,9 +77,8 @@ pub struct Rounds {
     pub seats_per_proposer: u64,
     /// How long the leader's signal is waited for.
     pub signal_ms: u64,
-    /// Which of the rules of rounds hold. Of 1 are the blocks that were recorded without it.
-    #[serde(default, skip_serializing_if = "Edition::is_first")]
-    pub version: Edition,
+    /// The version of the block.
+    pub version: BlockVersion,
 }
 
 /// Written and read as the block itself: rounds share it.
@@ -185,7 +184,7 @@ impl Rounds {
         reveal_ms: 10_000,
         seats_per_proposer: 1_024,
         signal_ms: 30_000,
-        version: Edition::Second,
+        version: BlockVersion::Two,
     };
 
     /// Whether that agent may lead, beside the ledger.

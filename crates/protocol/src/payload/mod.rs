@@ -38,13 +38,10 @@ use crate::facts::consensus::ConsensusVerb;
 use crate::facts::{CapabilityVerb, Facts, NegotiationVerb};
 use crate::key::KeyId;
 use crate::refusal::{Kind, Refusal};
-use crate::rules::Rules;
 
 /// The settings of a ledger that decide whether a payload is well formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PayloadRules {
-    /// The decision rules in force: they choose which facts there are.
-    pub rules: Rules,
     /// The ledger that reads, where it is known: a payload that names another is refused.
     pub ledger: Option<Did>,
     /// Take addresses without a correct EIP-55 checksum (the interoperability switch of AX-15).
@@ -56,10 +53,9 @@ pub struct PayloadRules {
 }
 
 impl Default for PayloadRules {
-    /// The latest rules, checksummed addresses and 512 KiB of inline content.
+    /// Checksummed addresses and 512 KiB of inline content.
     fn default() -> Self {
         Self {
-            rules: Rules::LATEST,
             ledger: None,
             lenient_addresses: false,
             reference_sdk: false,
@@ -73,14 +69,8 @@ impl Default for PayloadRules {
 ///
 /// # Errors
 /// X811-6002.
-pub fn check_size(
-    message_type: &MessageType,
-    body_bytes: usize,
-    rules: &PayloadRules,
-) -> Result<(), Refusal> {
-    if rules.rules < Rules::Two {
-        Ok(())
-    } else if NegotiationVerb::of(message_type).is_some() {
+pub fn check_size(message_type: &MessageType, body_bytes: usize) -> Result<(), Refusal> {
+    if NegotiationVerb::of(message_type).is_some() {
         negotiation::check_size(body_bytes)
     } else if let Some(verb) = CapabilityVerb::of(message_type) {
         capability::check_size(verb, body_bytes)
@@ -100,10 +90,8 @@ pub fn facts_of(
     rules: &PayloadRules,
 ) -> Result<Facts, Refusal> {
     match ConsensusVerb::of(&header.message_type) {
-        Some(verb) if rules.rules >= Rules::Two => {
-            consensus::read(verb, header, key, payload).map(Facts::Consensus)
-        }
-        Some(_) | None => facts(&header.message_type, header.from, payload, rules),
+        Some(verb) => consensus::read(verb, header, key, payload).map(Facts::Consensus),
+        None => facts(&header.message_type, header.from, payload, rules),
     }
 }
 
@@ -115,7 +103,7 @@ pub fn facts_of(
 /// - X811-4001 (HTTP 422) for an OFFER whose fee or total does not follow from its price (AX-4) and
 ///   a dispute without reason or code (AE-16);
 /// - X811-5001 (HTTP 400) for a malformed transaction hash, X811-5002 for an unusable address;
-/// - X811-4001 (HTTP 422 or 400) under rules 2 for a message in a reserved namespace, and for a REQUEST or a
+/// - X811-4001 (HTTP 422 or 400) for a message in a reserved namespace, and for a REQUEST or a
 ///   message of somebody's own that names another ledger;
 /// - CCN-1001 and CCN-1002 (HTTP 400) for a malformed message about capabilities, CCN-2001 (HTTP 401) for
 ///   a signature under an agreement that does not hold;
@@ -126,13 +114,9 @@ pub fn facts(
     payload: &Map<String, Value>,
     rules: &PayloadRules,
 ) -> Result<Facts, Refusal> {
-    if rules.rules >= Rules::Two {
-        ledger::check(message_type, payload, rules.ledger)?;
-    }
+    ledger::check(message_type, payload, rules.ledger)?;
     let facts = match message_type {
-        MessageType::Core(CoreType::Request) => {
-            Facts::Request(request::facts(from, payload, rules)?)
-        }
+        MessageType::Core(CoreType::Request) => Facts::Request(request::facts(from, payload)?),
         MessageType::Core(CoreType::Offer) => Facts::Offer(offer::facts(payload, rules)?),
         MessageType::Core(CoreType::Accept) => Facts::Accept(accept::facts(payload)?),
         MessageType::Core(CoreType::Reject) => Facts::Reject(reject::facts(payload)?),
@@ -141,9 +125,7 @@ pub fn facts(
         MessageType::Core(CoreType::Payment) => Facts::Payment(payment::facts(payload, rules)?),
         MessageType::Core(CoreType::Error) => Facts::Error(error::facts(payload)?),
         MessageType::Custom(custom) => {
-            if rules.rules < Rules::Two {
-                Facts::Custom(custom::facts(payload))
-            } else if let Some(verb) = NegotiationVerb::of(message_type) {
+            if let Some(verb) = NegotiationVerb::of(message_type) {
                 Facts::Negotiation(negotiation::facts(verb, payload)?)
             } else if let Some(verb) = CapabilityVerb::of(message_type) {
                 Facts::Capability(capability::facts(verb, from, payload, rules.ledger)?)

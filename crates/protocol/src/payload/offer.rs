@@ -8,7 +8,6 @@ use crate::canonical::to_canonical;
 use crate::digest::Digest;
 use crate::facts::OfferFacts;
 use crate::refusal::Refusal;
-use crate::rules::Rules;
 
 /// Reads an OFFER.
 pub(super) fn facts(
@@ -31,9 +30,8 @@ pub(super) fn facts(
     members.optional_string("terms")?;
     let expiry_s = members.positive_integer("expiry")?;
     let payment_address = members.optional_address("payment_address", rules)?;
-    let hashed = rules.rules >= Rules::Two;
     let facts = OfferFacts {
-        deliverables_hash: hashed.then(|| Digest::of(&to_canonical(deliverables))),
+        deliverables_hash: Digest::of(&to_canonical(deliverables)),
         request_id,
         price,
         protocol_fee,

@@ -2,22 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use super::PayloadRules;
 use super::member::Members;
 use crate::did::Did;
 use crate::facts::{RequestFacts, is_task_type};
 use crate::refusal::Refusal;
-use crate::rules::Rules;
 
 /// The longest idempotency key, in characters (AX-12).
 const IDEMPOTENCY_KEY_CHARS: usize = 128;
 
 /// Reads a REQUEST from this initiator.
-pub(super) fn facts(
-    from: Did,
-    payload: &Map<String, Value>,
-    rules: &PayloadRules,
-) -> Result<RequestFacts, Refusal> {
+pub(super) fn facts(from: Did, payload: &Map<String, Value>) -> Result<RequestFacts, Refusal> {
     let members = Members::new("REQUEST", payload);
     let task_type = members.string("task_type")?;
     if !is_task_type(task_type) {
@@ -27,14 +21,8 @@ pub(super) fn facts(
         ));
     }
     let parameters = Members::new("REQUEST's parameters", members.object("parameters")?);
-    let (agreement_id, negotiation_id) = if rules.rules >= Rules::Two {
-        (
-            parameters.optional_agreement_id("agreement_id")?,
-            parameters.optional_contract_id("negotiation_id")?,
-        )
-    } else {
-        (None, None)
-    };
+    let agreement_id = parameters.optional_agreement_id("agreement_id")?;
+    let negotiation_id = parameters.optional_contract_id("negotiation_id")?;
     let max_budget = members.number_amount("max_budget")?;
     members.currency()?;
     let deadline_s = members.positive_integer("deadline")?;

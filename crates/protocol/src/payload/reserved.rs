@@ -1,4 +1,4 @@
-//! The namespaces that belong to machines of the ledger: under rules 2 a message of theirs is never
+//! The namespaces that belong to machines of the ledger: a message of theirs is never
 //! mail, whether the ledger runs the machine or not (machines.md section 1). What comes here is no
 //! message of a machine that is built.
 
@@ -13,7 +13,7 @@ const NOT_BUILT: [&str; 1] = ["dispute"];
 /// are built, and of traces, whose nodes the ledger alone makes.
 const CLOSED: [&str; 4] = ["capability", "consensus", "negotiation", "trace"];
 
-/// Whether the type belongs to a machine of the ledger, or to its traces: under rules 2 no such
+/// Whether the type belongs to a machine of the ledger, or to its traces: no such
 /// message is mail.
 #[must_use]
 pub fn is_reserved(message_type: &MessageType) -> bool {

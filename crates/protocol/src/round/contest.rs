@@ -20,7 +20,7 @@ use crate::digest::Digest;
 use crate::evm::BlockHash;
 use crate::facts::consensus::ConsensusFacts;
 use crate::id::RoundId;
-use crate::parameters::{CycleRule, Edition};
+use crate::parameters::CycleRule;
 use crate::time::TimestampMs;
 
 /// What other rounds did to a round that is not decided.
@@ -132,16 +132,6 @@ impl State {
         }
     }
 
-    /// Whether it knows of other rounds at all: those that were opened before there were rivals do not.
-    pub fn has_rivals(&self) -> bool {
-        self.is_of_second_edition()
-    }
-
-    /// Whether all rules of round.md hold for it, and not only the first that were built.
-    pub fn is_of_second_edition(&self) -> bool {
-        self.opening.rounds.version >= Edition::Second
-    }
-
     /// What it draws, if the cycle was closed in it.
     pub fn draw(&self) -> Option<&Draw> {
         self.contest.waits.as_ref()?.draw.as_ref()
@@ -149,7 +139,7 @@ impl State {
 
     /// What blocks it, as far as a walk goes on from it.
     fn leads_on_to(&self) -> BTreeSet<RoundId> {
-        let goes_on = self.is_open() && self.has_rivals() && self.contest.waits.is_none();
+        let goes_on = self.is_open() && self.contest.waits.is_none();
         if goes_on {
             self.blocked_by()
         } else {
@@ -208,9 +198,6 @@ pub fn settle(
     after: &State,
     recorded: &Recorded<'_>,
 ) -> Vec<State> {
-    if !after.has_rivals() {
-        return Vec::new();
-    }
     let mut settling = Settling {
         board,
         own: after,
@@ -455,9 +442,6 @@ pub struct Shown<'a> {
 /// The state that rounds which are not here must have brought it to before a record, where it cannot have
 /// come there by itself: a bundle has one round, and not its rivals.
 pub fn assumed(state: &State, recorded: &Recorded<'_>, shown: Shown<'_>) -> Option<State> {
-    if !state.has_rivals() {
-        return None;
-    }
     if state.decided.is_some() {
         return lacking(state, recorded, shown.decided_at);
     }

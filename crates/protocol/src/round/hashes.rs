@@ -61,8 +61,8 @@ pub fn votes_digest(vote_hashes: impl IntoIterator<Item = Digest>) -> Digest {
     Digest::of_parts(&parts)
 }
 
-/// What is hashed of a round of the second edition in place of its whole state: seats by their running hash, and
-/// of what the proposal fixed the record. Members stand in the order of their names.
+/// What is hashed of a round in place of its whole state: seats by their running hash, and of what the
+/// proposal fixed the record. Members stand in the order of their names.
 #[derive(Debug, Serialize)]
 pub struct HashedRound<'a> {
     #[serde(skip_serializing_if = "Contest::is_none")]
@@ -87,8 +87,8 @@ pub struct HashedRound<'a> {
 }
 
 impl State {
-    /// What is hashed of it; `None` of the first edition, whose whole state is.
-    pub fn hashed(&self) -> Option<HashedRound<'_>> {
+    /// What is hashed of it.
+    pub fn hashed(&self) -> HashedRound<'_> {
         // Every member is named: a new one must be decided on.
         let State {
             contest,
@@ -111,7 +111,7 @@ impl State {
             seats_run,
             was_suspended,
         } = self;
-        self.is_of_second_edition().then_some(HashedRound {
+        HashedRound {
             contest,
             countersignature: *countersignature,
             decided: *decided,
@@ -130,7 +130,7 @@ impl State {
             retried_by: *retried_by,
             seats_run: *seats_run,
             was_suspended: *was_suspended,
-        })
+        }
     }
 
     /// Hashes what a message made of its sender's seat behind what was hashed before: SHA-256 of that (32 zero
@@ -139,9 +139,6 @@ impl State {
         let Some(number) = seat_of(self, sender) else {
             return;
         };
-        if !self.is_of_second_edition() {
-            return;
-        }
         let before = self.seats_run.unwrap_or(Digest::ZERO);
         let seat = Digest::of(&to_canonical(&self.seats[number]));
         let number = (number as u64).to_be_bytes();

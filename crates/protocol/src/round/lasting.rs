@@ -98,8 +98,7 @@ impl State {
     /// Whether it failed in such a way that it may be the second one in a row, the first of which only
     /// whoever has the whole log knows: one about the same resource, as its retries are in its bundle.
     pub fn may_lack_as_another(&self) -> bool {
-        self.is_of_second_edition()
-            && self.contest.lacking_since.is_none()
+        self.contest.lacking_since.is_none()
             && !self.opening.proposal.resource_tags.is_empty()
             && self.lacks_as(&self.as_failed())
     }

@@ -253,7 +253,7 @@ pub fn decide(
             {
                 let blocked_by = vote.blocked_by.as_deref().unwrap_or_default();
                 opening::may_be_read(blocked_by, envelope.from, context)?;
-                if derived.effect.is_none() && !blocked_by.is_empty() && state.has_rivals() {
+                if derived.effect.is_none() && !blocked_by.is_empty() {
                     let then = state.with_vote(envelope.from, vote, choice);
                     derived.seed = opening::closing(state, &then, context, now)?;
                 }

@@ -12,7 +12,7 @@ use super::tally::{Outcome, TallyVerdict};
 use crate::event::{Event, LapsedWindow};
 use crate::facts::ConsensusVerb;
 use crate::kernel::{News, Told};
-use crate::parameters::{Edition, Rounds};
+use crate::parameters::Rounds;
 
 /// What the notice of a record of a round tells, if it has one.
 pub fn news(event: &Event) -> Option<News> {
@@ -32,12 +32,10 @@ pub fn news(event: &Event) -> Option<News> {
     }
 }
 
-/// Whether the ledger tells that of a round that was opened under these parameters: none of one that was
-/// opened before there were such notices, and of what was noticed only where humans are named, who alone get
-/// it. Members find that in the history.
+/// Whether the ledger tells that of a round that was opened under these parameters: what was noticed only
+/// where humans are named, who alone get it. Members find that in the history.
 pub fn is_told(news: News, rounds: &Rounds) -> bool {
-    let has_readers = is_for_members(news) || !rounds.humans.is_empty();
-    rounds.version >= Edition::Second && has_readers
+    is_for_members(news) || !rounds.humans.is_empty()
 }
 
 /// Whether members of a round get a notice that tells that.

@@ -7,7 +7,7 @@
 //!
 //! Source: ledger-contract.md section 5, settlement-watcher.md rules 21 to 24.
 
-use super::bound::{self, LateWatch, PaidTransfer};
+use super::bound::{LateWatch, PaidTransfer};
 use super::claim::{self, Candidate, Due};
 use super::view::{TRANSFERS_QUOTED, View};
 use super::{Completion, Declared, DeclaredStanding};
@@ -28,14 +28,8 @@ pub struct Aftermath {
     pub declared: Vec<Declared>,
     /// The transfers that were bound when it was over.
     pub late: Vec<Claim>,
-    /// What became of those transfers; `None` inside while there are none. Under rules 1, which do not
-    /// watch them, it is absent.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "bound::given"
-    )]
-    pub late_watch: Option<Option<LateWatch>>,
+    /// What became of those transfers; `None` while there are none.
+    pub late_watch: Option<LateWatch>,
     /// Name of the network.
     pub network: String,
     /// The transfers that paid; empty when none did.
@@ -69,7 +63,7 @@ impl Aftermath {
 
     /// What became of the transfers that were bound late, where there are any that are watched.
     pub fn late_watch(&self) -> Option<&LateWatch> {
-        self.late_watch.as_ref()?.as_ref()
+        self.late_watch.as_ref()
     }
 
     /// Whether the transaction holds a transfer that was bound late and is watched.
@@ -101,7 +95,7 @@ impl Aftermath {
     /// Moves what is still recorded by `by_ms` of time that does not count.
     pub(crate) fn shift(&mut self, by_ms: u64) {
         self.until = self.until.saturating_add_ms(by_ms);
-        if let Some(Some(watch)) = &mut self.late_watch {
+        if let Some(watch) = &mut self.late_watch {
             watch.until = watch.until.saturating_add_ms(by_ms);
         }
     }

@@ -9,7 +9,6 @@ use crate::evm::TxHash;
 use crate::money::MicroUsdc;
 use crate::observation::{Block, NetworkHead};
 use crate::parameters::{Network, Parameters};
-use crate::rules::Rules;
 use crate::time::TimestampMs;
 use std::collections::BTreeSet;
 
@@ -49,8 +48,6 @@ pub struct Context<'a> {
     pub parameters: &'a Parameters,
     /// Receipts the payee has been given so far.
     pub receipts: u64,
-    /// The decision rules in force.
-    pub rules: Rules,
 }
 
 impl<'a> Bill<'a> {

@@ -8,17 +8,10 @@ use crate::event::{Claim, Evidence, Late};
 use crate::evm::TxHash;
 use crate::observation::{Block, Transfer};
 use crate::time::TimestampMs;
-use serde::{Deserialize, Deserializer, Serialize};
-
-/// Reads a member that is there, which may be null.
-pub(crate) fn given<'de, D: Deserializer<'de>>(
-    reader: D,
-) -> Result<Option<Option<LateWatch>>, D::Error> {
-    Option::deserialize(reader).map(Some)
-}
+use serde::{Deserialize, Serialize};
 
 /// What became of the transfers that were bound when the bill was over: watched like those that
-/// paid, under rules 2.
+/// paid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LateWatch {
@@ -61,16 +54,16 @@ impl Aftermath {
     /// Watches what an event bound late from now on, up to `until`.
     pub(crate) fn watch_late(&mut self, late: &Late, until: TimestampMs) {
         let shown = |claim: &Claim| PaidTransfer::shown(claim, &late.evidence);
-        let before = self.late_watch.take().flatten();
+        let before = self.late_watch.take();
         let (mut transfers, reversed) =
             before.map_or_else(Default::default, |watch| (watch.transfers, watch.reversed));
         transfers.extend(late.claims.iter().filter_map(shown));
-        self.late_watch = Some(Some(LateWatch {
+        self.late_watch = Some(LateWatch {
             is_final: false,
             reversed,
             transfers,
             until,
-        }));
+        });
         self.stand_by(&late.evidence);
     }
 
@@ -119,7 +112,7 @@ pub(crate) fn evolve_bound(
     };
     let (is_gone, is_there) = (aftermath.is_gone(tx_hash), aftermath.is_there(tx_hash));
     let (is_final, reversed) = if aftermath.is_watched_late(tx_hash) {
-        let watch = aftermath.late_watch.as_mut().and_then(Option::as_mut);
+        let watch = aftermath.late_watch.as_mut();
         watch.map(|watch| (watch.is_final, &mut watch.reversed))
     } else {
         completion.map(|completion| (completion.is_final, &mut completion.reversed))
@@ -154,7 +147,7 @@ fn reach_finality(
     if let Some(completion) = completion {
         completion.is_final |= reached.paid;
     }
-    if let Some(Some(watch)) = &mut aftermath.late_watch {
+    if let Some(watch) = &mut aftermath.late_watch {
         watch.is_final |= reached.late;
     }
     Ok(())

@@ -7,14 +7,12 @@ use super::age::Age;
 use super::claim::Candidate;
 use super::level::stands_in;
 use super::{Bill, Context, Declared, Fit, Nonces};
-use crate::digest::Digest;
 use crate::event::{Claim, Evidence, Level, RevertReason};
 use crate::evm::TxHash;
 use crate::observation::{
     Block, Hindrance, MinedTransaction, RecordedBranch, Sweep, TransactionStatus, Transfer,
 };
 use crate::parameters::FinalBy;
-use crate::rules::Rules;
 use std::collections::BTreeSet;
 
 /// Most transfers that one event quotes beside the claimed ones, and most that it claims; with eight
@@ -97,8 +95,6 @@ impl<'a> View<'a> {
         chosen: &[Candidate],
     ) -> Evidence {
         let fork = self.fork_below(mined);
-        let is_by_transfer = self.context.rules >= Rules::Two;
-        let nonce = || self.authorization(declared, mined);
         Evidence {
             network: self.bill.network.name.clone(),
             tx_hash: declared.tx_hash,
@@ -113,30 +109,21 @@ impl<'a> View<'a> {
             fork_unknown: fork == Some(RecordedBranch::Lost),
             transfers: self.under(mined, self.quoted(declared, mined, chosen)),
             transfer_count: mined.transfers.len() as u64,
-            authorization_nonce: if is_by_transfer { None } else { nonce() },
         }
     }
 
-    /// The transfers, each with what it was made under, where the rules have that.
+    /// The transfers, each with what it was made under.
     fn under(
         &self,
         mined: &MinedTransaction,
         transfers: impl IntoIterator<Item = Transfer>,
     ) -> Vec<Transfer> {
-        let is_by_transfer = self.context.rules >= Rules::Two;
         let nonce = |ordinal| mined.authorizations.get(&ordinal).copied();
         let named = transfers.into_iter().map(|transfer| Transfer {
-            authorization_nonce: nonce(transfer.ordinal).filter(|_| is_by_transfer),
+            authorization_nonce: nonce(transfer.ordinal),
             ..transfer
         });
         named.collect()
-    }
-
-    /// The nonce of the bill's own authorization, when a fitting transfer was made under it:
-    /// there is no other that fits.
-    fn authorization(&self, declared: &Declared, mined: &MinedTransaction) -> Option<Digest> {
-        let mut fitting = self.fitting(declared, mined);
-        fitting.find_map(|transfer| mined.authorizations.get(&transfer.ordinal).copied())
     }
 
     pub(crate) fn level(&self, mined: &MinedTransaction) -> Level {
@@ -229,13 +216,13 @@ impl<'a> View<'a> {
     }
 
     /// Block number at or below the head recorded with the bill, and by the fork where that head is on
-    /// another branch; without one, by the clock. Rules 1 know no forks.
+    /// another branch; without one, by the clock.
     fn age(&self, mined: &MinedTransaction) -> Age {
         if !self.bill.is_older(&mined.block) {
             return Age::Young;
         }
         let head = self.bill.recorded_head();
-        match head.filter(|_| self.context.rules >= Rules::Two) {
+        match head {
             Some(head) => Age::below(&mined.block, self.sweep.branch_of(head)),
             None => Age::Old,
         }
@@ -245,7 +232,7 @@ impl<'a> View<'a> {
     /// on another branch.
     fn fork_below(&self, mined: &MinedTransaction) -> Option<RecordedBranch> {
         let head = self.bill.recorded_head()?;
-        let is_below = mined.block.number <= head.number && self.context.rules >= Rules::Two;
+        let is_below = mined.block.number <= head.number;
         let branch = self.sweep.branch_of(head).filter(|_| is_below);
         branch.filter(|branch| *branch != RecordedBranch::Same)
     }

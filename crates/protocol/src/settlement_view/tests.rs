@@ -182,7 +182,6 @@ fn view(values: &[Value], live: Live) -> SettlementView {
         hash: Digest::of(&[seq as u8]),
         recorded_at_ms: begun.saturating_add_ms(1_000 * seq as u64),
         parameters: None,
-        rules: crate::rules::Rules::LATEST,
     });
     SettlementView::of(ID.parse().unwrap(), records, live)
 }

@@ -20,7 +20,6 @@ use x811_protocol::key::{KeyId, Profile, SecretKey};
 use x811_protocol::parameters::{
     AEEP_LOOKS_MS, Capabilities, Limits, Parameters, PayerBindingRule, Windows,
 };
-use x811_protocol::rules::Rules;
 use x811_protocol::signature::Signature;
 use x811_protocol::time::TimestampMs;
 
@@ -284,7 +283,6 @@ fn outcome(state: &State, verb: Verb, from: Did) -> String {
         hash: digest("record"),
         recorded_at_ms: NOW,
         parameters: None,
-        rules: Rules::Two,
     };
     let after = Session::evolve(Some(state.clone()), &recorded).unwrap();
     assert_eq!(after.author, from, "the last step is the sender's");
@@ -332,7 +330,6 @@ fn cc_083_a_refused_cell_is_an_illegal_record() {
                     hash: digest("record"),
                     recorded_at_ms: NOW,
                     parameters: None,
-                    rules: Rules::Two,
                 };
                 let read = Session::evolve(Some(state.clone()), &recorded);
                 assert!(read.is_err(), "{verb} in {name} by {from}");
@@ -364,7 +361,6 @@ fn cc_084_two_signatures_of_one_party_are_an_illegal_record() {
             hash: digest("record"),
             recorded_at_ms: NOW,
             parameters: None,
-            rules: Rules::Two,
         };
         Session::evolve(Some(state.clone()), &recorded)
     };

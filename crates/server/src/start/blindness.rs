@@ -173,7 +173,7 @@ mod tests {
         let event = Event::Network(NetworkEvent::Blind(NetworkBlind {
             cause: BlindCause::Unreachable,
             head: None,
-            silent: None,
+            silent: Vec::new(),
         }));
         let draft = Draft {
             recorded_at_ms: since.as_ms(),

@@ -76,7 +76,7 @@ fn forged(mut receipt: Receipt, change: impl FnOnce(&mut Receipt, &mut Value)) -
     let sign = |message: &[u8]| *signer.sign(message).as_bytes();
     receipt.checkpoint = checkpoint.sign(*signer.public().as_bytes(), sign).unwrap();
     receipt.hashes = proof_of(&records, &leaves).hashes;
-    receipt.keys = Some(statement(&receipt, &checkpoint).sign(&signer));
+    receipt.keys = statement(&receipt, &checkpoint).sign(&signer);
     let end = StreamEnd {
         stream,
         last: Some(LastRecord {
@@ -86,7 +86,7 @@ fn forged(mut receipt: Receipt, change: impl FnOnce(&mut Receipt, &mut Value)) -
         standing: Some(Standing::Paid),
         tree_size: checkpoint.size,
     };
-    receipt.end = Some(end.sign(&signer));
+    receipt.end = end.sign(&signer);
     receipt.sign(&issuer)
 }
 

@@ -18,25 +18,12 @@ macro_rules! sql {
 }
 
 /// Migrations of `ledger.db`.
-pub(super) static LEDGER: LazyLock<Migrator> = LazyLock::new(|| {
-    migrator(&[
-        (1, "ledger", sql!("ledger/0001_ledger")),
-        (2, "erasure", sql!("ledger/0002_erasure")),
-        (3, "new idempotency", sql!("ledger/0003_new_idempotency")),
-        (4, "guards roll back", sql!("ledger/0004_guards_roll_back")),
-    ])
-});
+pub(super) static LEDGER: LazyLock<Migrator> =
+    LazyLock::new(|| migrator(&[(1, "ledger", sql!("ledger/0001_ledger"))]));
 
 /// Migrations of `read.db`, the rows for readers.
-pub(super) static READ: LazyLock<Migrator> = LazyLock::new(|| {
-    migrator(&[
-        (1, "read model", sql!("read/0001_read_model")),
-        (2, "tiles", sql!("read/0002_tiles")),
-        (3, "sums", sql!("read/0003_sums")),
-        (4, "subjects", sql!("read/0004_subjects")),
-        (8, "agents", sql!("read/0008_agents")),
-    ])
-});
+pub(super) static READ: LazyLock<Migrator> =
+    LazyLock::new(|| migrator(&[(1, "read model", sql!("read/0001_read_model"))]));
 
 /// Migrations of `chain.db`.
 pub(super) static CHAIN: LazyLock<Migrator> =

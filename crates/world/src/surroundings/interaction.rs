@@ -13,13 +13,11 @@ use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::{Context, ProviderView};
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
-use x811_protocol::rules::Rules;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 /// What a decision about one interaction may look at, held so that a context can borrow it.
 pub struct Surroundings {
-    rules: Rules,
     parameters: Arc<Parameters>,
     parameters_position: u64,
     heads: Vec<NetworkHead>,
@@ -70,7 +68,6 @@ impl Surroundings {
             agent.wallets.iter().map(|wallet| wallet.address).collect()
         });
         Some(Surroundings {
-            rules: world.rules(),
             parameters: parameters.clone(),
             parameters_position,
             heads: world.heads(),
@@ -123,7 +120,6 @@ impl Surroundings {
     /// What guards and transitions read.
     pub fn context(&self) -> Context<'_> {
         Context {
-            rules: self.rules,
             parameters: &self.parameters,
             parameters_position: self.parameters_position,
             heads: &self.heads,

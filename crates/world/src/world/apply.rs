@@ -17,7 +17,6 @@ use x811_protocol::event::{
     AgentEvent, Event, LedgerEvent, LedgerKeyRotated, LedgerOpened, LedgerRole, NetworkBlind,
     NetworkEvent, NetworkSighted, RulesChanged, SettlementEvent,
 };
-use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::State;
 use x811_protocol::observation::{Block, NetworkHead};
@@ -238,7 +237,7 @@ impl World {
                 let agent = match (step.event, self.agents.get(did)) {
                     (Event::Agent(AgentEvent::Registered(registered)), None) => {
                         let parameters = self.parameters().map(|(_, parameters)| &**parameters);
-                        if !registry::form_fits(registered, self.rules(), parameters) {
+                        if !registry::form_fits(registered, parameters) {
                             let why = "no leniency is recorded for the form of this registration";
                             return Err(step.misplaced(why));
                         }
@@ -255,13 +254,7 @@ impl World {
                 let Event::EnvelopeAccepted(accepted) = step.event else {
                     return Err(step.misplaced("a mail stream holds accepted envelopes"));
                 };
-                let is_reserved = is_reserved(&accepted.envelope.message_type);
-                if is_reserved && self.rules() >= Rules::Two
-                    || matches!(
-                        accepted.facts,
-                        Facts::Negotiation(_) | Facts::Capability(_) | Facts::Consensus(_)
-                    )
-                {
+                if is_reserved(&accepted.envelope.message_type) {
                     return Err(step.misplaced("a message of a machine is no mail"));
                 }
                 self.change_agent(*did, |agent| agent.mail_seq += 1);
@@ -343,14 +336,11 @@ impl World {
         Ok(touched)
     }
 
-    /// A log goes on from another one, by its last checkpoint, from rules 2 on.
+    /// A log goes on from another one, by its last checkpoint.
     fn check_continues(&self, step: &Applying<'_>, opened: &LedgerOpened) -> Result<(), Fault> {
         let Some(before) = &opened.continues else {
             return Ok(());
         };
-        if self.rules() < Rules::Two {
-            return Err(step.misplaced("`continues` is of rules 2"));
-        }
         if before.origin == opened.origin || before.size == 0 {
             return Err(step.misplaced("a log goes on from another one that has records"));
         }
@@ -403,7 +393,9 @@ impl World {
             .is_some_and(|sight| sight.blind_since.is_some());
         match (step.event, blind) {
             (Event::Network(NetworkEvent::Blind(blind)), false) => {
-                self.check_silent(step, blind)?;
+                if !blind.silent.is_sorted_by(|one, next| one < next) {
+                    return Err(step.misplaced("`silent` names each endpoint once, in order"));
+                }
                 self.change_every_live(|state| state.blinded(name, step.at));
                 self.networks
                     .entry(name.to_owned())
@@ -421,18 +413,6 @@ impl World {
         }
         self.networks.entry(name.to_owned()).or_default().next_seq += 1;
         Ok(Touched::EveryClock)
-    }
-
-    /// Endpoints are named from rules 2 on, each once and in order.
-    fn check_silent(&self, step: &Applying<'_>, blind: &NetworkBlind) -> Result<(), Fault> {
-        if blind.silent.is_some() != (self.rules() >= Rules::Two) {
-            return Err(step.misplaced("`silent` is there from rules 2 on, and only then"));
-        }
-        let silent = blind.silent.as_deref().unwrap_or_default();
-        if !silent.is_sorted_by(|one, next| one < next) {
-            return Err(step.misplaced("`silent` names each endpoint once, in order"));
-        }
-        Ok(())
     }
 
     fn shift_every_clock(&mut self, gap_ms: u64, back_at: TimestampMs) {

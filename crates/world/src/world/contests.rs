@@ -11,7 +11,6 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::{Effect, Event};
 use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::RoundId;
-use x811_protocol::parameters::Edition;
 use x811_protocol::round::{
     self, Board, Failed, InARow, Reason, Relation, Round, RoundPlace, Seed, Shown, State,
 };
@@ -86,9 +85,7 @@ impl World {
             }
         }
         self.list_round(id);
-        if let Event::Effect(Effect::RoundDecided(decided)) = step.event
-            && after.state.is_of_second_edition()
-        {
+        if let Event::Effect(Effect::RoundDecided(decided)) = step.event {
             self.remember(&after.state, decided.reason, step.at);
         }
         Ok(())
@@ -163,8 +160,10 @@ impl World {
         let Facts::Consensus(ConsensusFacts::Propose(proposal)) = &accepted.facts else {
             return;
         };
-        let block = self.parameters().and_then(|(_, set)| set.rounds.as_ref());
-        if block.is_some_and(|block| block.version >= Edition::Second) {
+        if self
+            .parameters()
+            .is_some_and(|(_, set)| set.rounds.is_some())
+        {
             let from = accepted.envelope.from;
             let taken = self.delivered_on(from, step.at);
             let charged = taken.saturating_add(quota::deliveries_of(proposal));
@@ -229,7 +228,7 @@ impl World {
             return;
         };
         let state = &live.state;
-        let is_due = state.is_open() && state.has_rivals();
+        let is_due = state.is_open();
         for tag in &state.opening.proposal.resource_tags {
             let mut listed = self.rounds_about.get(tag).cloned().unwrap_or_default();
             if listed.contains(&id) == is_due {

@@ -33,8 +33,8 @@ pub enum Fault {
     },
     /// Decision rules that this program does not know are in force from there on.
     #[error(
-        "position {position}: rules {rules_version} are in force from there on, and this program \
-         knows rules 1 to {}: use the version of x811 that wrote the log, or a later one",
+        "unknown version: from position {position} on rules {rules_version} are in force, and this \
+         program knows {}: use the version of x811 that wrote the log",
         Rules::LATEST.version()
     )]
     UnknownRules {

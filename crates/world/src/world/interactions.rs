@@ -30,7 +30,6 @@ impl World {
             hash: step.hash,
             recorded_at_ms: step.at,
             parameters: parameters.as_ref(),
-            rules: self.rules(),
         };
         let state = before.as_ref().map(|live| live.state.clone());
         let state = Interaction::evolve(state, &recorded)?;

@@ -240,7 +240,6 @@ impl World {
             hash: step.hash,
             recorded_at_ms: step.at,
             parameters: parameters.as_ref(),
-            rules: self.rules(),
         };
         let state = M::evolve(before.as_ref().map(|live| live.state.clone()), &recorded)?;
         if M::id(&state) != id {

@@ -292,9 +292,9 @@ impl World {
     }
 
     /// The decision rules in force: those of the last record that named some. Before position 0 the
-    /// first there were.
+    /// latest.
     pub fn rules(&self) -> Rules {
-        self.rules.known().unwrap_or(Rules::One)
+        self.rules.known().unwrap_or(Rules::LATEST)
     }
 
     /// The parameters in force and their position.

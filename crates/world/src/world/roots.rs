@@ -20,7 +20,6 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, StateRoot};
 use x811_protocol::interaction::State;
 use x811_protocol::round;
-use x811_protocol::rules::Rules;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::TrustCounters;
@@ -63,9 +62,7 @@ enum StateOf<'a> {
         blind_since_ms: Option<TimestampMs>,
     },
     /// Of streams `agent:<did>` and `mail:<did>`.
-    Agent(&'a Agent),
-    /// The same from rules 2 on.
-    TrustedAgent {
+    Agent {
         #[serde(flatten)]
         agent: &'a Agent,
         trust: TrustCounters,
@@ -78,9 +75,7 @@ enum StateOf<'a> {
     Agreement(&'a agreement::State),
     /// Of a stream `conduct:<did>`.
     Conduct(&'a conduct::State),
-    Round(&'a round::State),
-    /// The same from version 2 of rounds on.
-    HashedRound(Box<round::HashedRound<'a>>),
+    Round(Box<round::HashedRound<'a>>),
 }
 
 impl World {
@@ -160,16 +155,10 @@ impl World {
             Stream::Network(name) => StateOf::Network {
                 blind_since_ms: self.networks.get(name).and_then(|sight| sight.blind_since),
             },
-            Stream::Agent(did) | Stream::Mail(did) => {
-                let agent = self.agents.get(did)?;
-                match self.rules() {
-                    Rules::One => StateOf::Agent(agent),
-                    Rules::Two => StateOf::TrustedAgent {
-                        agent,
-                        trust: self.trust(*did),
-                    },
-                }
-            }
+            Stream::Agent(did) | Stream::Mail(did) => StateOf::Agent {
+                agent: self.agents.get(did)?,
+                trust: self.trust(*did),
+            },
             Stream::Of(Subject::Interaction(id)) => StateOf::Interaction(&self.latest(*id)?.state),
             Stream::Of(Subject::Contract(id)) => {
                 StateOf::Contract(&self.latest_contract(*id)?.state)
@@ -186,10 +175,7 @@ impl World {
             Stream::Of(Subject::Conduct(did)) => StateOf::Conduct(&self.conduct(*did)?.state),
             Stream::Of(Subject::Round(id)) => {
                 let state = &self.subjects.rounds.latest(*id)?.state;
-                match state.hashed() {
-                    Some(hashed) => StateOf::HashedRound(Box::new(hashed)),
-                    None => StateOf::Round(state),
-                }
+                StateOf::Round(Box::new(state.hashed()))
             }
             Stream::Roots => return None,
         })
@@ -201,6 +187,7 @@ mod tests {
     use super::*;
     use x811_eventlog::Record;
     use x811_protocol::event::LedgerEvent;
+    use x811_protocol::rules::Rules;
 
     const FORMAT: &str = include_str!("../../../eventlog/FORMAT.md");
     const STATES: &str = include_str!("../../../eventlog/STATES.md");
@@ -273,7 +260,7 @@ mod tests {
         let Event::StateRoot(root) = read("Position 999") else {
             panic!("a root stands there");
         };
-        assert_eq!((root.position, root.schema), (998, Rules::One.schema()));
+        assert_eq!((root.position, root.schema), (998, Rules::Two.schema()));
         let Event::Ledger(LedgerEvent::BodiesErased(erased)) = read("Position 1000") else {
             panic!("bodies are erased there");
         };

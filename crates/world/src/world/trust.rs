@@ -1,6 +1,6 @@
-//! What agents have earned: the sum of how their interactions stand, and of the breaches recorded against
-//! them (agents.md section 4). Interactions count under all rules, breaches from version 2 of the block
-//! `capabilities` on; part of the root of all states from rules 2 on.
+//! What agents have earned: the sum of how their interactions stand, and, where the parameters have a block
+//! `capabilities`, of the breaches recorded against them (agents.md section 4); part of the root of all
+//! states.
 
 use super::World;
 use crate::agent::Agent;
@@ -8,7 +8,6 @@ use std::sync::Arc;
 use x811_protocol::did::Did;
 use x811_protocol::event::{Effect, Event};
 use x811_protocol::interaction::State;
-use x811_protocol::parameters::Edition;
 use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::{Merit, TrustCounters};
 
@@ -43,23 +42,21 @@ impl World {
 
     /// Counts a breach that was recorded against that provider, under the parameters in force.
     pub(super) fn count_breach(&mut self, provider: Did, event: &Event) {
-        if matches!(event, Event::Effect(Effect::BreachRecorded(_)))
-            && self.capability_rules() >= Edition::Second
-        {
+        if matches!(event, Event::Effect(Effect::BreachRecorded(_))) && self.has_capabilities() {
             let moved = self.move_trust(provider, TrustCounters::NONE, TrustCounters::BREACH);
             self.trust_moved = [moved, None];
         }
     }
 
-    /// How far breaches reach, under the parameters in force.
-    pub fn capability_rules(&self) -> Edition {
-        let block = self.parameters().and_then(|(_, set)| set.capabilities);
-        block.map_or(Edition::First, |block| block.version)
+    /// Whether the parameters in force have a block of capabilities, by which breaches count.
+    pub fn has_capabilities(&self) -> bool {
+        self.parameters()
+            .is_some_and(|(_, set)| set.capabilities.is_some())
     }
 
     /// Whether an agent is kept out of new rounds at `now`, because of what it broke.
     pub(crate) fn is_excluded_from_rounds(&self, did: Did, now: TimestampMs) -> bool {
-        self.capability_rules() >= Edition::Second && self.is_excluded(did, now)
+        self.has_capabilities() && self.is_excluded(did, now)
     }
 
     fn move_trust(&mut self, did: Did, before: TrustCounters, after: TrustCounters) -> Option<Did> {

@@ -115,25 +115,12 @@ pub(crate) fn states() -> Vec<Document> {
     states
 }
 
-fn state(world: &World, record: &Record) -> Vec<Document> {
-    let trust = match record.stream().parse().unwrap() {
-        Stream::Agent(did) | Stream::Mail(did) => {
-            let trust = serde_json::to_value(world.trust(did)).unwrap();
-            Some((format!("trust of {did}"), trust, "trust"))
-        }
-        Stream::Of(_) | Stream::Ledger | Stream::Network(_) | Stream::Roots => None,
-    };
-    state_alone(world, record)
-        .into_iter()
-        .chain(trust)
-        .collect()
-}
-
-fn state_alone(world: &World, record: &Record) -> Option<Document> {
+fn state(world: &World, record: &Record) -> Option<Document> {
     let name = format!("state of {}", record.stream());
     match record.stream().parse().unwrap() {
         Stream::Agent(did) | Stream::Mail(did) => {
-            let agent = serde_json::to_value(&**world.agent(did)?).unwrap();
+            let mut agent = serde_json::to_value(&**world.agent(did)?).unwrap();
+            agent["trust"] = serde_json::to_value(world.trust(did)).unwrap();
             Some((name, agent, "agent"))
         }
         Stream::Of(Subject::Interaction(id)) => {

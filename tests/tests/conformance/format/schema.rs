@@ -178,7 +178,8 @@ fn of_parts() -> Vec<(&'static str, Names)> {
 
 fn of_states() -> Vec<(&'static str, Names)> {
     vec![
-        ("agent", asked::<Agent>()),
+        // The root adds what the agent earned.
+        ("agent", [asked::<Agent>(), vec!["trust"]].concat()),
         ("trust", asked::<TrustCounters>()),
         ("closing", asked::<Closing>()),
         ("dispute", asked::<Dispute>()),

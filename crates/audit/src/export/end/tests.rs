@@ -36,43 +36,41 @@ fn lc_8_an_end_is_signed_over_its_line_and_read_back() {
     for (stream, last) in [(DEAL, Some(&last)), ("ledger", None)] {
         let signed = end(stream, last, 12).sign(&key());
         let line = signed.to_line();
-        assert_eq!(SignedEnd::parse(&line, EndVersion::Two), Ok(signed.clone()));
+        assert_eq!(SignedEnd::parse(&line), Ok(signed.clone()));
         let mut object: Value = serde_json::from_slice(&line).unwrap();
         assert_eq!(serde_json::to_value(&signed).unwrap(), object);
         object.as_object_mut().unwrap().remove("signature").unwrap();
         let bytes = [b"x811 stream end v2\n", &*to_canonical(&object)].concat();
         assert!(key().public().verify(&bytes, &signed.signature));
         assert!(signed.is_by(&key().public()));
-        let mut as_one = signed.clone();
-        as_one.version = EndVersion::One;
-        assert!(!as_one.is_by(&key().public()), "another line was signed");
+        for other in ["x811 stream end v1\n", "x811 stream end v3\n"] {
+            let bytes = [other.as_bytes(), &*to_canonical(&object)].concat();
+            let of_another_version = SignedEnd {
+                signature: key().sign(&bytes),
+                ..signed.clone()
+            };
+            assert!(!of_another_version.is_by(&key().public()), "{other}");
+        }
     }
 }
 
 /// An end of an interaction says what became of its payment, and no other does.
 #[test]
-fn lc_8_an_end_of_version_2_has_a_standing_where_it_belongs() {
-    let with = |stream: &str, standing: Option<Standing>, version: EndVersion| {
+fn lc_8_an_end_has_a_standing_where_it_belongs() {
+    let with = |stream: &str, standing: Option<Standing>| {
         let mut end = end(stream, None, 12);
         end.standing = standing;
-        SignedEnd::parse(&end.sign_as(version, &key()).to_line(), version).is_ok()
+        SignedEnd::parse(&end.sign(&key()).to_line()).is_ok()
     };
     let paid = Some(Standing::Paid);
     let table = [
-        (DEAL, paid, EndVersion::Two, true),
-        (DEAL, None, EndVersion::Two, false),
-        (DEAL, paid, EndVersion::One, false),
-        (DEAL, None, EndVersion::One, true),
-        ("ledger", paid, EndVersion::Two, false),
-        ("ledger", None, EndVersion::Two, true),
-        ("ledger", paid, EndVersion::One, false),
+        (DEAL, paid, true),
+        (DEAL, None, false),
+        ("ledger", paid, false),
+        ("ledger", None, true),
     ];
-    for (stream, standing, version, is_read) in table {
-        assert_eq!(
-            with(stream, standing, version),
-            is_read,
-            "{stream} {standing:?} {version:?}"
-        );
+    for (stream, standing, is_read) in table {
+        assert_eq!(with(stream, standing), is_read, "{stream} {standing:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const HEADER: &str = r#"{"did":"did:x811:019b76da-a800-7000-8000-0000000000d1","format":1,"keys":{"checkpoint":"z6MkiaMbhXHNA4eJVCCj8dbzKzTgYDKf6crKgHVHid1F1WCT","envelope":"z6MktwupdmLXVVqTzCw4i46r4uGyosGXRnR3XjN4Zq7oMMsw","receipt":"z6MkwSD8dBdqcXQzKJZQFPy2hh2izzxskndKCjdmC2dBpfME"},"log_id":"019b76da-a800-7000-8000-000000000811","origin":"ledger.example/1","rules_version":1,"x811_export":1}"#;
+const HEADER: &str = r#"{"did":"did:x811:019b76da-a800-7000-8000-0000000000d1","format":1,"keys":{"checkpoint":"z6MkiaMbhXHNA4eJVCCj8dbzKzTgYDKf6crKgHVHid1F1WCT","envelope":"z6MktwupdmLXVVqTzCw4i46r4uGyosGXRnR3XjN4Zq7oMMsw","receipt":"z6MkwSD8dBdqcXQzKJZQFPy2hh2izzxskndKCjdmC2dBpfME"},"log_id":"019b76da-a800-7000-8000-000000000811","origin":"ledger.example/1","reader":2,"rules_version":2,"scope":"log","x811_export":2}"#;
 const TRAILER: &str = r#"{"head":"7ec90be91d86debc8551cb4b00eb8e70b44a84dc8e51e4f529a753363e9405bf","root":"7ec90be91d86debc8551cb4b00eb8e70b44a84dc8e51e4f529a753363e9405bf","size":2,"x811_trailer":1}"#;
 
 /// What a file reads as: `H`, `R`, `RB` or `T` for items, the line and kind of a fault.
@@ -37,16 +37,12 @@ fn a_whole_export_reads_without_fault() {
 #[test]
 fn every_deviation_names_its_line() {
     let spaced = HEADER.replace("\"format\":1", "\"format\": 1");
-    let later = HEADER.replace("\"x811_export\":1", "\"x811_export\":3");
-    let scopeless = HEADER.replace("\"x811_export\":1", "\"x811_export\":2");
-    let scoped = log_header().replace("\"x811_export\":2", "\"x811_export\":1");
+    let scopeless = HEADER.replace("\"scope\":\"log\",", "");
     let unknown = TRAILER.replace("\"size\":2", "\"seen\":1,\"size\":2");
     let table: &[(String, &[&str])] = &[
         (String::new(), &["1@0:Header"]),
         (format!("{spaced}\n{TRAILER}\n"), &["1@0:Header", "T"]),
-        (format!("{later}\n{TRAILER}\n"), &["1@0:Header", "T"]),
         (format!("{scopeless}\n{TRAILER}\n"), &["1@0:Header", "T"]),
-        (format!("{scoped}\n{TRAILER}\n"), &["1@0:Header", "T"]),
         (format!("r {{}}\n{TRAILER}\n"), &["1@0:Header", "R", "T"]),
         (format!("{HEADER}\nr {{}}\n"), &["H", "R", "3@1:NoTrailer"]),
         (
@@ -92,19 +88,47 @@ fn every_deviation_names_its_line() {
     }
 }
 
-fn log_header() -> String {
-    let scope = "\"scope\":\"log\",\"x811_export\":2";
-    HEADER.replace("\"x811_export\":1", scope)
+/// The header of a file of one interaction, or of a log, with that version.
+fn header(scope: &str, version: u64) -> String {
+    let of_scope = format!("\"scope\":{scope},\"x811_export\":{version}");
+    HEADER.replace("\"scope\":\"log\",\"x811_export\":2", &of_scope)
 }
 
-fn bundle_header() -> String {
-    let scope =
-        "\"scope\":{\"interaction\":\"0190a1b2-c3d4-7e5f-8901-234567890abc\"},\"x811_export\":2";
-    HEADER.replace("\"x811_export\":1", scope)
+const INTERACTION: &str = r#"{"interaction":"0190a1b2-c3d4-7e5f-8901-234567890abc"}"#;
+
+/// A file of another version, an earlier or a later one, is refused with both numbers and the way out.
+#[test]
+fn rec_1_a_file_of_another_version_is_refused_by_its_number() {
+    for (scope, version, is_read) in [
+        ("\"log\"", 1, false),
+        ("\"log\"", 2, true),
+        ("\"log\"", 3, false),
+        ("\"log\"", 4, false),
+        (INTERACTION, 1, false),
+        (INTERACTION, 2, false),
+        (INTERACTION, 3, true),
+        (INTERACTION, 4, false),
+    ] {
+        let said = Header::parse(header(scope, version).as_bytes());
+        assert_eq!(said.is_ok(), is_read, "{scope} {version}");
+        if let Err(why) = said {
+            let names = format!("unknown version: `x811_export` is {version}");
+            assert!(
+                why.contains(&names) && why.contains("this program knows"),
+                "{why}"
+            );
+        }
+    }
+    let trailer = TRAILER.replace("\"x811_trailer\":1", "\"x811_trailer\":2");
+    let why = Trailer::parse(trailer.as_bytes()).unwrap_err();
+    assert!(
+        why.contains("`x811_trailer` is 2, this program knows 1"),
+        "{why}"
+    );
 }
 
 #[test]
-fn each_version_and_scope_has_its_letters() {
+fn each_scope_has_its_letters() {
     let hash = "7ec90be91d86debc8551cb4b00eb8e70b44a84dc8e51e4f529a753363e9405bf";
     let signature = "A".repeat(86);
     let end = format!(
@@ -112,32 +136,22 @@ fn each_version_and_scope_has_its_letters() {
     );
     let half = end.replace("\"last_seq\":1,", "");
     let unsigned = end.replace(&format!("\"signature\":\"{signature}\","), "");
-    let (log, bundle) = (log_header(), bundle_header());
+    let bundle = header(INTERACTION, 3);
     let path = format!("p [\"{hash}\"]");
     let table: &[(String, &[&str])] = &[
         (
-            format!("{HEADER}\nr {{}}\nc \"n\"\n{path}\n{end}\n{TRAILER}\n"),
+            format!("{HEADER}\nr {{}}\nb {{}}\nc \"n\"\nr {{}}\n{TRAILER}\n"),
+            &["H", "RB", "C", "R", "T"],
+        ),
+        (
+            format!("{HEADER}\nr {{}}\n{path}\n{end}\nk {{}}\nc n\n{TRAILER}\n"),
             &[
                 "H",
                 "R",
                 "3@1:UnknownPrefix",
                 "4@1:UnknownPrefix",
                 "5@1:UnknownPrefix",
-                "T",
-            ],
-        ),
-        (
-            format!("{log}\nr {{}}\nb {{}}\nc \"n\"\nr {{}}\n{TRAILER}\n"),
-            &["H", "RB", "C", "R", "T"],
-        ),
-        (
-            format!("{log}\nr {{}}\n{path}\n{end}\nc n\n{TRAILER}\n"),
-            &[
-                "H",
-                "R",
-                "3@1:UnknownPrefix",
-                "4@1:UnknownPrefix",
-                "5@1:Unreadable",
+                "6@1:Unreadable",
                 "T",
             ],
         ),
@@ -160,15 +174,16 @@ fn each_version_and_scope_has_its_letters() {
             ],
         ),
         (
-            format!("{bundle}\n{end}\nr {{}}\np [1]\n{half}\n{unsigned}\n{TRAILER}\n"),
+            format!("{bundle}\nk {{}}\n{end}\nr {{}}\np [1]\n{half}\n{unsigned}\n{TRAILER}\n"),
             &[
                 "H",
+                "2@0:Unreadable",
                 "E",
-                "3@0:OutOfPlace",
+                "4@0:OutOfPlace",
                 "R",
-                "4@1:Unreadable",
                 "5@1:Unreadable",
                 "6@1:Unreadable",
+                "7@1:Unreadable",
                 "T",
             ],
         ),
@@ -180,13 +195,13 @@ fn each_version_and_scope_has_its_letters() {
 
 #[test]
 fn lines_of_marks_are_bounded() {
-    let (log, bundle) = (log_header(), bundle_header());
+    let bundle = header(INTERACTION, 3);
     let note = "n".repeat(70_000);
     let path = format!("[{}0]", "0,".repeat(3_000));
     let end = format!("{{\"stream\":\"{}\"}}", "s".repeat(2_000));
     for (text, expected) in [
         (
-            format!("{log}\nc \"{note}\"\n{TRAILER}\n"),
+            format!("{HEADER}\nc \"{note}\"\n{TRAILER}\n"),
             ["H", "2@0:Unreadable", "T"],
         ),
         (

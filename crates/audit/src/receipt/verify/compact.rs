@@ -21,8 +21,8 @@ use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
 
 /// Verifies a compact receipt offline. Without `trust` it is only found to hold together. With it,
-/// the record is proven to be in the log; who issued the file only where it has the keys statement,
-/// which names the receipt key: else it is not `trusted`. Whose the log is it never says.
+/// the record is proven to be in the log, and the keys statement names the receipt key that issued the
+/// file. Whose the log is it never says.
 #[must_use]
 pub fn verify_compact(receipt: &CompactReceipt, trust: Option<&Policy>) -> Checked {
     let trusted = Trusted {
@@ -38,11 +38,7 @@ pub fn verify_compact(receipt: &CompactReceipt, trust: Option<&Policy>) -> Check
 pub fn verify_compact_trusting(receipt: &CompactReceipt, trusted: Trusted<'_>) -> Checked {
     let mut steps = Steps::under(trusted.policy);
     let paid = check(receipt, trusted, &mut steps);
-    let checked = steps.checked(paid);
-    Checked {
-        trusted: checked.trusted && receipt.statement.keys.is_some(),
-        ..checked
-    }
+    steps.checked(paid)
 }
 
 fn check(
@@ -60,23 +56,13 @@ fn check(
     let key = key.map_err(|error| broken("issuer", error))?;
     let ledger = statement.issuer.parse::<Did>();
     let ledger = ledger.map_err(|error| broken("issuer", format!("{error}")))?;
-    match keys::compact_issuer(receipt, &root)? {
-        Some(_) => {
-            let sentence = format!(
-                "signed by {key}, the receipt key of the log {} by its keys statement; that this log is \
-                 {ledger}'s stands at position 0, which a compact receipt has not",
-                root.origin
-            );
-            steps.by_the_log("issuer", sentence);
-        }
-        None => {
-            let sentence = format!(
-                "signed by {key}, which says that it is the receipt key of {ledger}: that says a keys \
-                 statement, which this one has not"
-            );
-            steps.add("issuer", ClaimVerdict::NotChecked, sentence);
-        }
-    }
+    keys::compact_issuer(receipt, &root)?;
+    let sentence_of_issuer = format!(
+        "signed by {key}, the receipt key of the log {} by its keys statement; that this log is \
+         {ledger}'s stands at position 0, which a compact receipt has not",
+        root.origin
+    );
+    steps.by_the_log("issuer", sentence_of_issuer);
     let recorded_at_ms = TimestampMs::new(record.recorded_at_ms());
     let sentence_of_record = format!(
         "the confirmation is record {} of the log, of {}",

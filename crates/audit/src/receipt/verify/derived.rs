@@ -2,9 +2,9 @@
 //! the parameters and from the other messages must be that, and nothing else may be there.
 
 use super::grounds::Grounds;
-use super::messages::{Message, Messages};
+use super::messages::Message;
 use super::steps::{Broken, broken};
-use crate::receipt::leaf::EnclosedRules;
+use crate::receipt::form::Receipt;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use x811_eventlog::FORMAT_VERSION;
@@ -18,12 +18,12 @@ use x811_protocol::time::TimestampMs;
 
 const ABOUT: &str = "derived";
 
-/// Holds position 0 to the form of its records, and to the rules that the OFFER was recorded under:
+/// Holds position 0 to the form of its records, and to the rules that the messages were recorded under:
 /// rules never go back.
 ///
 /// # Errors
-/// Another form, or rules that are not known or later than the OFFER's.
-pub(super) fn opening(opened: &LedgerOpened, messages: &Messages) -> Result<(), Broken> {
+/// Another form, or rules that are not known or later than those of a message.
+pub(super) fn opening(opened: &LedgerOpened, receipt: &Receipt) -> Result<(), Broken> {
     let about = "issuer";
     if opened.format != FORMAT_VERSION {
         return Err(broken(
@@ -35,10 +35,11 @@ pub(super) fn opening(opened: &LedgerOpened, messages: &Messages) -> Result<(), 
         rules_version: opened.rules_version,
         reader: opened.reader,
     };
-    let offered = EnclosedRules::of(&messages.offer.accepted.facts);
-    if rules.known().is_none() || u64::from(offered) < opened.rules_version {
+    let known = rules.known();
+    let mut envelopes = receipt.envelopes.iter();
+    if known.is_none() || envelopes.any(|enclosed| Some(enclosed.rules) < known) {
         let sentence = format!(
-            "the ledger was opened under rules {}, which this version does not know or the OFFER was not \
+            "the ledger was opened under rules {}, which this program does not know or a message was not \
              recorded under",
             opened.rules_version
         );

@@ -3,7 +3,6 @@
 
 use super::steps::{AsOf, Broken, Steps, broken, event};
 use crate::checkpoint_note::verifies;
-use crate::export::EndVersion;
 use crate::receipt::compact::CompactReceipt;
 use crate::receipt::form::Receipt;
 use crate::refresh::{CheckpointHold, Paper, Refresh, is_same_log, since_replaced};
@@ -106,7 +105,7 @@ pub(super) fn checkpoint(
                 log_id: Some(opened.log_id),
                 key,
                 keys: Some(&opened.keys),
-                statement: receipt.keys.as_ref().map(|keys| &keys.statement),
+                statement: Some(&receipt.keys.statement),
             };
             replaced(since_replaced(paper, trust, refresh), steps)?;
         }
@@ -173,17 +172,8 @@ pub(super) fn issuer(
             Some(last) => format!("position {} leaves it", last.place.position),
         }
     );
-    let Some(keys) = &receipt.keys else {
-        steps.is_open_ended = true;
-        let sentence = format!(
-            "{sentence}; whether that key was replaced before is open-ended: a receipt of form 1 has \
-             no keys statement, take a new one from the ledger"
-        );
-        steps.asserted(about, sentence);
-        return Ok(());
-    };
     let rotations = receipt_rotations(receipt)?;
-    let why = misfit(keys, opened, checkpoint, &rotations);
+    let why = misfit(&receipt.keys, opened, checkpoint, &rotations);
     why.map_or(Ok(()), |why| Err(broken(about, why)))?;
     let sentence = format!("{sentence}, and the keys statement of the checkpoint says so");
     steps.by_the_log(about, sentence);
@@ -247,15 +237,10 @@ pub(super) fn standing(
 ) -> Result<(), Broken> {
     let about = "standing";
     let not_before_ms = TimestampMs::new(confirmed.recorded_at_ms());
-    let Some(signed) = &receipt.end else {
-        let sentence = "confirmed; whether it was taken back before the checkpoint is open-ended: a \
-                        receipt of form 1 has no end of the interaction's stream";
-        steps.asserted(about, sentence);
-        return Ok(());
-    };
+    let signed = &receipt.end;
     let end = &signed.end;
     let key = opened.keys.checkpoint;
-    if signed.version != EndVersion::Two || !signed.is_by(&key) {
+    if !signed.is_by(&key) {
         let sentence = "the end of the interaction's stream is not signed by the checkpoint key";
         return Err(broken(about, sentence));
     }
@@ -316,17 +301,11 @@ pub(super) fn standing(
     Ok(())
 }
 
-/// Whose receipt a compact one is: what its keys statement says of the key that signed it, `None`
-/// where it has no statement. The log's name and root are those that its inner receipt signs.
-pub(super) fn compact_issuer(
-    receipt: &CompactReceipt,
-    root: &Checkpoint,
-) -> Result<Option<SignedKeys>, Broken> {
+/// Whose receipt a compact one is: what its keys statement says of the key that signed it. The log's
+/// name and root are those that its inner receipt signs.
+pub(super) fn compact_issuer(receipt: &CompactReceipt, root: &Checkpoint) -> Result<(), Broken> {
     let about = "issuer";
     let keys = receipt.keys().map_err(|why| broken(about, why))?;
-    let Some(keys) = keys else {
-        return Ok(None);
-    };
     let statement = &keys.statement;
     if !keys.is_its_own() || !statement.is_of(root) {
         let sentence = "the keys statement is not by the key that it names, or of another tree";
@@ -342,7 +321,7 @@ pub(super) fn compact_issuer(
         let sentence = "the receipt is not signed by the receipt key that was in force";
         return Err(broken(about, sentence));
     }
-    Ok(Some(keys))
+    Ok(())
 }
 
 /// What a compact receipt's root is worth where it is by another key of the trusted log.
@@ -361,15 +340,15 @@ pub(super) fn compact_replaced(
         let why = "it is signed by a log that you do not trust: compare the key";
         return Err(broken(about, not_trusted(&why, &own)));
     }
-    let statement = receipt.keys().map_err(|why| broken("issuer", why))?;
-    let statement = statement.as_ref().map(|keys| &keys.statement);
+    let keys = receipt.keys().map_err(|why| broken("issuer", why))?;
+    let statement = &keys.statement;
     let paper = Paper {
         checkpoint: root,
         note: None,
-        log_id: statement.map(|statement| statement.log_id),
+        log_id: Some(statement.log_id),
         key: log.public_key,
-        keys: statement.map(|statement| &statement.keys),
-        statement,
+        keys: Some(&statement.keys),
+        statement: Some(statement),
     };
     replaced(since_replaced(paper, trust, refresh), steps)
 }

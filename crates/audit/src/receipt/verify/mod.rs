@@ -92,7 +92,7 @@ fn check(
         let sentence = "the path to ask at is not that of this interaction";
         return Err(broken("reversal", sentence));
     }
-    derived::opening(&opened, &messages)?;
+    derived::opening(&opened, receipt)?;
     derived::check(grounds)?;
     places::of_confirmation(&record, &confirmed)?;
     places::check(receipt, &record, &confirmed, &checkpoint)?;

@@ -192,8 +192,7 @@ fn result(receipt: &Receipt, confirmed: &Confirmed) -> Result<(), Broken> {
 
 /// A stream has no more records behind the confirmation than the log has.
 fn end(receipt: &Receipt, record: &Record, checkpoint: &Checkpoint) -> Result<(), Broken> {
-    let last = receipt.end.as_ref().and_then(|signed| signed.end.last);
-    let Some(last) = last else {
+    let Some(last) = receipt.end.end.last else {
         return Ok(());
     };
     let behind = checkpoint.size.saturating_sub(record.position() + 1);

@@ -142,23 +142,22 @@ fn authorized(
     if !is_due && !has_nonce(evidence) {
         return Ok(());
     }
-    let is_of_each = evidence.authorization_nonce.is_none();
     let mut transfers = evidence.transfers.iter();
     let are_named = transfers.all(|it| it.authorization_nonce.is_some());
-    if !is_under_own_nonce(grounds, network, evidence) || (is_due && is_of_each && !are_named) {
+    if !is_under_own_nonce(grounds, network, evidence) || (is_due && !are_named) {
         return Err("the transfer was not made under this interaction's nonce (EIP-3009)");
     }
     Ok(())
 }
 
-/// Whether a nonce is named: one for all transfers under rules 1, one for each under rules 2.
+/// Whether a transfer names its nonce.
 fn has_nonce(evidence: &Evidence) -> bool {
     let mut transfers = evidence.transfers.iter();
-    evidence.authorization_nonce.is_some() || transfers.any(|it| it.authorization_nonce.is_some())
+    transfers.any(|it| it.authorization_nonce.is_some())
 }
 
 /// Whether the nonces that are named are this interaction's: the payment's to the payee, the fee's to
-/// the treasury, in one of the two forms.
+/// the treasury.
 fn is_under_own_nonce(grounds: Grounds<'_>, network: &Network, evidence: &Evidence) -> bool {
     let (ledger, interaction) = (grounds.ledger, grounds.interaction);
     let offer_hash = grounds.messages.offered().payload_hash;
@@ -175,10 +174,7 @@ fn is_under_own_nonce(grounds: Grounds<'_>, network: &Network, evidence: &Eviden
             None => {}
         }
     }
-    match evidence.authorization_nonce {
-        Some(nonce) => named.is_empty() && (nonce == payment || nonce == fee),
-        None => !named.is_empty(),
-    }
+    !named.is_empty()
 }
 
 /// The claims are what the rule of choice takes of them, all of them, in its order.

@@ -40,10 +40,6 @@ pub struct Checked {
     /// Whether the ledger's key came from outside, and holds the checkpoint for good: whose ledger
     /// it is follows from nothing in the file.
     pub trusted: bool,
-    /// Whether nobody says that the file leaves nothing out: a receipt of form 1 has no keys
-    /// statement and no end, so an earlier receipt key may have signed it (ledger-contract.md
-    /// section 8).
-    pub open_ended: bool,
     /// What became of the payment, by the checkpoint key; absent where the file does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<AsOf>,
@@ -80,7 +76,6 @@ pub(super) struct Steps {
     pub(super) is_trusted: bool,
     /// The checkpoint is by a key that the ledger replaced since.
     pub(super) is_replaced: bool,
-    pub(super) is_open_ended: bool,
     pub(super) standing: Option<AsOf>,
 }
 
@@ -90,7 +85,6 @@ impl Steps {
             list: Vec::new(),
             is_trusted: trust.is_some(),
             is_replaced: false,
-            is_open_ended: false,
             standing: None,
         }
     }
@@ -154,7 +148,6 @@ impl Steps {
         Checked {
             steps: self.list,
             trusted: self.is_trusted,
-            open_ended: self.is_open_ended,
             standing: self.standing,
             paid: paid.ok(),
         }

@@ -22,7 +22,7 @@ fn case(state: StateName, policy: AcceptancePolicy, total: &str) -> Case {
     let entropy = CountingEntropy::default();
     let id = "0190a1b2-c3d4-7e5f-8901-234567890abc";
     let offer = OfferFacts {
-        deliverables_hash: None,
+        deliverables_hash: Digest::ZERO,
         request_id: id.parse().unwrap(),
         price: usdc(total),
         protocol_fee: MicroUsdc::ZERO,

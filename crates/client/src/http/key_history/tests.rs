@@ -299,7 +299,7 @@ fn of_the_ledger_itself() -> (Vec<HistoryRecord>, [SecretKey; 2]) {
         [1, 2, 3, 4].map(|seed| SecretKey::from_seed([seed; 32]));
     let opened = json!({
         "type": "ledger_opened", "log_id": "019b7c01-0400-70d6-935e-9ce40543eb60",
-        "did": ledger_did(), "origin": "ledger.example", "format": 1, "rules_version": 1,
+        "did": ledger_did(), "origin": "ledger.example", "format": 1, "rules_version": 2, "reader": 2,
         "keys": {
             "envelope": envelope.public(), "checkpoint": checkpoint.public(),
             "receipt": receipt.public(),

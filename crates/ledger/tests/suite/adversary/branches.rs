@@ -1,12 +1,10 @@
-//! A second honest log: begun under rules 1, gone on under rules 2, with a quorum of endpoints, and
-//! payments at the height of the head that was recorded at their ACCEPT, of which a reorganisation took
+//! A second honest log: gone on under other parameters, with a quorum of endpoints, and payments at the height of the head that was recorded at their ACCEPT, of which a reorganisation took
 //! that head; and two agents who registered as the published SDK does. The first log has none of it.
 
 use x811_protocol::observation::{ForkPoint, Observation, RecordedBranch};
 use x811_protocol::parameters::{FinalBy, Leniency};
 
 use super::base::{Base, tx};
-use super::begun::{of_rules_1, stored};
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use super::ledgerbox::{Ledgerbox, impatient};
 use super::party::Account;
@@ -30,15 +28,13 @@ fn lost(_: u64) -> RecordedBranch {
     RecordedBranch::Lost
 }
 
-/// A ledger of rules 1, started by a later program with a quorum.
+/// A ledger that is started again with a quorum.
 async fn opened() -> Ledgerbox {
     let mut ledgerbox = impatient().await;
-    let log = of_rules_1(&ledgerbox);
-    stored(&mut ledgerbox, &log).await;
     ledgerbox.parameters.networks[0].endpoint_quorum = Some(2);
     ledgerbox.parameters.networks[0].final_by = Some(FinalBy::Tag);
     ledgerbox.parameters.lenient = vec![Leniency::ReferenceSdk, Leniency::Addresses];
-    ledgerbox.start().await.unwrap();
+    ledgerbox.restart().await;
     ledgerbox.sweep().await;
     ledgerbox
 }

@@ -118,7 +118,10 @@ impl Log {
     pub(crate) fn header(&self) -> Option<Header> {
         use x811_audit::export::Scope;
         let opened = opened(&self.records.first()?.event)?;
-        Some(Header::new(opened, Scope::Log))
+        Some(Header {
+            opened,
+            scope: Scope::Log,
+        })
     }
 
     /// The whole file; `None` where it cannot be written.

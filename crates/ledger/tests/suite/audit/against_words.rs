@@ -1,7 +1,7 @@
 //! What the ledger signed beside its checkpoints, held against another file: an end that hides a
 //! record, and a keys statement that hides a rotation (ledger-contract.md section 8).
 
-use x811_audit::export::{EndVersion, LastRecord, SignedEnd};
+use x811_audit::export::{LastRecord, SignedEnd};
 use x811_audit::{Comparison, Contradicts, compare};
 use x811_eventlog::Record;
 use x811_protocol::event::LedgerRole;
@@ -51,7 +51,7 @@ fn hiding(bundle: &[u8], stream: &str, key: &SecretKey) -> Vec<u8> {
             let is_of_record = ["r ", "b ", "p "].iter().any(|it| line.starts_with(it));
             return (!is_hidden || !is_of_record).then(|| line.to_owned());
         };
-        let SignedEnd { mut end, .. } = SignedEnd::parse(end.as_bytes(), EndVersion::Two).unwrap();
+        let SignedEnd { mut end, .. } = SignedEnd::parse(end.as_bytes()).unwrap();
         if end.stream != stream {
             return Some(line.to_owned());
         }

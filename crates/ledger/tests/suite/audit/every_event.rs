@@ -9,7 +9,7 @@ use x811_protocol::event::LedgerRole;
 use x811_protocol::facts::{CapabilityVerb, NegotiationVerb};
 use x811_protocol::key::{AgentKey, Profile};
 use x811_protocol::money::MicroUsdc;
-use x811_protocol::parameters::{Capabilities, Contracts, Edition, Exclusion};
+use x811_protocol::parameters::{Capabilities, Contracts, Exclusion};
 use x811_protocol::payload::registry::rotation_message;
 
 use super::bargain::Bargain;
@@ -68,7 +68,6 @@ async fn opened() -> Ledgerbox {
             breaches: 2,
             ..Exclusion::DEFAULT
         }),
-        version: Edition::First,
         ..Capabilities::DEFAULT
     });
     parameters.rounds = Some(Arc::new(every_round::block()));

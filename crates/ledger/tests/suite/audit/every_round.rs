@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use x811_protocol::facts::ConsensusVerb as Verb;
 use x811_protocol::facts::consensus::Decision;
 use x811_protocol::key::SecretKey;
-use x811_protocol::parameters::{Edition, LeaderPolicy, Leaders, Rounds};
+use x811_protocol::parameters::{LeaderPolicy, Leaders, Rounds};
 
 use super::council::Council;
 use super::ledgerbox::Ledgerbox;
@@ -41,8 +41,6 @@ pub(crate) fn block() -> Rounds {
         retry_base_ms: 1_000,
         reveal_ms: 2_000,
         signal_ms: 2_000,
-        // The golden logs are older than what rounds do to each other.
-        version: Edition::First,
         ..Rounds::DEFAULT
     }
 }
@@ -182,12 +180,16 @@ impl Rounding<'_> {
         self.say(&self.leader, Verb::VoteRequest, call).await;
     }
 
-    /// Nobody votes; it is retried, and that is taken back.
+    /// Nobody votes; it is retried, and that is taken back. About a thing of its own, for which nobody was silent
+    /// before.
     async fn retried(&mut self) {
-        self.open(|_| {}).await;
+        let link = json!(["Link B"]);
+        self.open(|it| it["action"]["resource"] = link.clone())
+            .await;
         let failed = self.council.round;
         self.pass_ms(LIFE_MS + 5_000).await;
         self.open(|it| {
+            it["action"]["resource"] = link;
             it["attempt"] = json!(2);
             it["resubmission_of"] = json!(failed);
             it["quorum"] = json!(2);

@@ -119,24 +119,14 @@ impl File {
         }
     }
 
-    /// Makes it one of version 2: without keys statement and standing.
-    pub(crate) fn downgrade(&mut self) {
-        self.header["x811_export"] = json!(2);
-        self.keys = None;
-        for end in &mut self.ends {
-            end.as_object_mut().unwrap().remove("standing");
-        }
-    }
-
-    pub(crate) fn sign_ends(&mut self, version: u8, key: &SecretKey) {
+    pub(crate) fn sign_ends(&mut self, key: &SecretKey) {
         for index in 0..self.ends.len() {
-            self.sign_end(index, version, key);
+            self.sign_end(index, key);
         }
     }
 
-    pub(crate) fn sign_end(&mut self, index: usize, version: u8, key: &SecretKey) {
-        let line = format!("x811 stream end v{version}\n");
-        sign(&mut self.ends[index], &line, key);
+    pub(crate) fn sign_end(&mut self, index: usize, key: &SecretKey) {
+        sign(&mut self.ends[index], "x811 stream end v2\n", key);
     }
 
     pub(crate) fn sign_keys(&mut self, key: &SecretKey) {

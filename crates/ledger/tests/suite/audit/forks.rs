@@ -1,4 +1,4 @@
-//! What rules 2 added to what is told of endpoints and branches, and lies about it: forks, silent
+//! What is told of endpoints and branches, and lies about it: forks, silent
 //! endpoints, the quorum, and the log that another one goes on from (ledger-contract.md section 5,
 //! machines.md section 1.6, stores.md section 2).
 

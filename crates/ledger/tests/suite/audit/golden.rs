@@ -1,6 +1,5 @@
 //! The good bundles and receipts of `tests/vectors`: what a ledger with fixed keys, times and chance writes.
-//! They stay as they are, byte for byte, for whoever reads this format in years to come. Bundles of
-//! version 2 and receipts of form 1 are there too; nothing writes them any more.
+//! They stay as they are, byte for byte, for whoever reads this format in years to come.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -245,9 +244,8 @@ pub(crate) async fn receipts_of(ledgerbox: &Ledgerbox, deal: &Deal, name: &str) 
     ]
 }
 
-/// The name of a file whose log is under rules 2 from its beginning: those of rules 1 stay beside it as
-/// they are, and nothing writes them any more.
-fn under_rules_2(name: &str) -> String {
+/// The name of a file whose log is under rules 2.
+pub(crate) fn under_rules_2(name: &str) -> String {
     let (name, ending) = name.rsplit_once('.').unwrap();
     format!("{name}-r2.{ending}")
 }

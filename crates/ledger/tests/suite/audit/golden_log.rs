@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::bundles::signed;
 use super::every_event::every_event;
-use super::golden::{folder, is_golden};
+use super::golden::is_golden;
 use super::scene::{audit, exported_under, found};
 
 /// Needs a log of another age or length, or a block: new rules, a thousand records, a draw among rounds.
@@ -26,13 +26,4 @@ async fn golden_log_of_every_event_is_what_is_written() {
     assert_eq!(types.len() + NEVER_HERE.len(), 40, "{types:?}");
     assert_eq!(found(&audit(&log)), []);
     assert!(is_golden("bundle/log-every-event.x811", &log));
-}
-
-/// What a ledger wrote before an ACCEPT had the last head of before a restart, and after that under rules 1.
-#[test]
-fn golden_logs_of_every_event_as_they_were_are_clean() {
-    for name in ["log-every-event", "log-every-event-2"] {
-        let log = std::fs::read(folder().join(format!("bundle/{name}.x811"))).unwrap();
-        assert_eq!(found(&audit(&log)), [], "{name}");
-    }
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use x811_protocol::facts::CapabilityVerb;
-use x811_protocol::parameters::{Capabilities, Edition, Exclusion};
+use x811_protocol::parameters::{Capabilities, Exclusion};
 use x811_protocol::stream::Subject;
 
 use super::bargain::Bargain;
@@ -12,10 +12,8 @@ use super::conduct::{broken, excluding_under};
 use super::golden::Golden;
 
 pub(crate) async fn files() -> Golden {
-    // Of the first version: what such a log says holds for ever.
     let ledgerbox = excluding_under(Capabilities {
         exclusion: Some(Exclusion::DEFAULT),
-        version: Edition::First,
         ..Capabilities::DEFAULT
     })
     .await;

@@ -61,7 +61,6 @@ async fn views(ledgerbox: &Ledgerbox) -> Vec<(Did, SettlementView)> {
             hash: Digest::from_bytes(*record.hash().as_bytes()),
             recorded_at_ms: TimestampMs::new(record.recorded_at_ms()),
             parameters: None,
-            rules: x811_protocol::rules::Rules::LATEST,
         });
         let live = Live::nothing(ledgerbox.now());
         let provider = of_it.iter().find_map(|(_, (_, event))| {

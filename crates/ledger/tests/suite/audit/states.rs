@@ -16,9 +16,7 @@ pub(crate) fn state_of(world: &World, stream: &Stream) -> Option<Value> {
         }
         Stream::Agent(did) | Stream::Mail(did) => {
             let mut state = serde_json::to_value(&**world.agent(*did).unwrap()).unwrap();
-            if world.rules_version() >= 2 {
-                state["trust"] = serde_json::to_value(world.trust(*did)).unwrap();
-            }
+            state["trust"] = serde_json::to_value(world.trust(*did)).unwrap();
             state
         }
         Stream::Of(Subject::Interaction(id)) => {

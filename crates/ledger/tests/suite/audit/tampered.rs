@@ -152,7 +152,10 @@ impl Bundle {
         };
         Bundle {
             keys: statement.sign(&checkpoint_key()),
-            header: Header::new(opened, Scope::Interaction(id)),
+            header: Header {
+                opened,
+                scope: Scope::Interaction(id),
+            },
             note: note(&checkpoint, &checkpoint_key()),
             ends: streams.iter().map(end).collect(),
             trailer: Trailer {

@@ -36,6 +36,7 @@ fn insert(parts: &mut Parts, at: usize, event: Value) {
     }
 }
 
+/// Rules that this version does not know: in a form that it cannot read, and in one that it can.
 fn unknown_rules() -> [Value; 2] {
     [
         json!({"type": "rules_changed", "rules_version": 99}),
@@ -78,7 +79,7 @@ async fn lc_9_a_checkpoint_by_a_key_that_unknown_rules_hide_is_not_broken() {
 async fn lc_9_a_rotation_in_a_form_of_later_rules_hides_the_key_too() {
     let (ledgerbox, mut parts, at) = rotated(LedgerRole::Checkpoint).await;
     parts.records[at].draft.event = json!({"type": "ledger_keys_rotated_at_last", "keys": []});
-    let [rules, _] = unknown_rules();
+    let [_, rules] = unknown_rules();
     insert(&mut parts, at, rules);
     assert_incomplete(&audit_under(parts, &ledgerbox.checkpoint_key));
 }
@@ -86,7 +87,7 @@ async fn lc_9_a_rotation_in_a_form_of_later_rules_hides_the_key_too() {
 #[tokio::test]
 async fn lc_9_a_key_that_was_replaced_before_unknown_rules_is_known() {
     let (ledgerbox, mut parts, at) = rotated(LedgerRole::Checkpoint).await;
-    let [rules, _] = unknown_rules();
+    let [_, rules] = unknown_rules();
     insert(&mut parts, at + 1, rules);
     let report = audit_under(parts, &ledgerbox.checkpoint_key);
     assert_incomplete(&report);
@@ -96,7 +97,7 @@ async fn lc_9_a_key_that_was_replaced_before_unknown_rules_is_known() {
 #[tokio::test]
 async fn lc_9_an_envelope_key_that_unknown_rules_hide_leaves_the_checkpoint_key_known() {
     let (ledgerbox, mut parts, at) = rotated(LedgerRole::Envelope).await;
-    let [rules, _] = unknown_rules();
+    let [_, rules] = unknown_rules();
     insert(&mut parts, at, rules);
     let report = audit_under(parts, &ledgerbox.checkpoint_key);
     assert_incomplete(&report);
@@ -112,7 +113,7 @@ async fn lc_9_a_stranger_is_found_where_unknown_rules_hide_no_key() {
         if later == 0 {
             parts.records.truncate(at);
         }
-        let [rules, _] = unknown_rules();
+        let [_, rules] = unknown_rules();
         insert(&mut parts, at + later, rules);
         let report = audit_under(parts, &stranger);
         let causes: Vec<Cause> = report.findings.iter().map(|it| it.cause).collect();

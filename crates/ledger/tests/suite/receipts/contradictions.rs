@@ -254,7 +254,7 @@ async fn lc_8_the_records_of_a_receipt_are_of_one_log() {
             "cannot be",
             &|bad| {
                 bad.confirmed.place.stream_seq += 1_000;
-                bad.end.as_mut().unwrap().end.last.as_mut().unwrap().seq += 1_000;
+                bad.end.end.last.as_mut().unwrap().seq += 1_000;
             },
         ),
         ("behind too few messages", "cannot be record", &|bad| {

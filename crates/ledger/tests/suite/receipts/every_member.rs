@@ -56,10 +56,6 @@ const WORD: &[(&str, &str)] = &[
     ("envelopes.prev", NEIGHBOURS),
     ("envelopes.recorded_at_ms", CLOCK),
     (
-        "envelopes.rules",
-        "of a message whose record is the same under either rules",
-    ),
-    (
         "ledger.event.did",
         "the ledger's name for itself: bound where agents or rotations of keys sign it",
     ),

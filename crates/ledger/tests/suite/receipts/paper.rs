@@ -270,7 +270,7 @@ impl Paper {
         };
         let keys = KeysStatement {
             root,
-            ..self.compact.keys().ok()??.statement
+            ..self.compact.keys().ok()?.statement
         };
         Some(CompactReceipt::sign(
             receipt.interaction,
@@ -284,22 +284,18 @@ impl Paper {
 
     /// Signs keys statement and end anew, for that checkpoint.
     fn restate(&self, receipt: &mut Receipt, checkpoint: &Checkpoint, confirmed: &Record) {
-        if let Some(keys) = receipt.keys.take() {
-            let statement = KeysStatement {
-                origin: checkpoint.origin.clone(),
-                root: checkpoint.root,
-                ..keys.statement
-            };
-            receipt.keys = Some(statement.sign(&self.checkpoint_key));
+        let statement = KeysStatement {
+            origin: checkpoint.origin.clone(),
+            root: checkpoint.root,
+            ..receipt.keys.statement.clone()
+        };
+        receipt.keys = statement.sign(&self.checkpoint_key);
+        let mut end = receipt.end.end.clone();
+        let of_it = |last: &&mut LastRecord| last.seq == confirmed.stream_seq();
+        if let Some(last) = end.last.as_mut().filter(of_it) {
+            last.hash = confirmed.hash();
         }
-        if let Some(end) = receipt.end.take() {
-            let mut end = end.end;
-            let of_it = |last: &&mut LastRecord| last.seq == confirmed.stream_seq();
-            if let Some(last) = end.last.as_mut().filter(of_it) {
-                last.hash = confirmed.hash();
-            }
-            receipt.end = Some(end.sign(&self.checkpoint_key));
-        }
+        receipt.end = end.sign(&self.checkpoint_key);
     }
 }
 

@@ -14,7 +14,7 @@ use x811_audit::{Unchecked, audit_export};
 use x811_ledger::port::ReadModel as _;
 use x811_protocol::code::Code;
 use x811_protocol::facts::ConsensusVerb;
-use x811_protocol::parameters::{Capabilities, Edition, Exclusion, Rounds};
+use x811_protocol::parameters::{Capabilities, Exclusion, Rounds};
 use x811_protocol::trust::TrustCounters;
 
 /// How long votes are taken.
@@ -78,39 +78,6 @@ async fn cc_075_cc_112_and_cx_49_a_breach_counts_as_a_dispute_of_the_provider_al
     held_by_second_implementation(&ledgerbox).await;
     holds(&mut ledgerbox).await;
     assert_eq!(trust(&ledgerbox, &scene.first.provider), counters(2, 2));
-}
-
-/// A log keeps the scores that it had: what was recorded before the rule, or under a block of version 1, costs
-/// what it cost then.
-#[tokio::test]
-async fn cx_49_what_was_broken_under_version_1_costs_what_it_cost_then() {
-    let block = Capabilities {
-        exclusion: Some(Exclusion::DEFAULT),
-        version: Edition::First,
-        ..Capabilities::DEFAULT
-    };
-    let mut ledgerbox = deciding(block).await;
-    let (scene, provider) = seated(&ledgerbox).await;
-    scene.exclude(&ledgerbox).await;
-    assert_eq!(trust(&ledgerbox, &provider), counters(3, 0));
-    assert!(exclusion_of(&ledgerbox, &provider).is_some());
-    let mut council = Council::new(&ledgerbox, 2).await;
-    council.members.push(provider.clone());
-    let proposal = council.proposal(&ledgerbox, VOTES_MS, |_| {});
-    ledgerbox.accept(&proposal).await;
-    holds(&mut ledgerbox).await;
-
-    ledgerbox.parameters.capabilities = Some(Capabilities {
-        version: Edition::Second,
-        ..block
-    });
-    ledgerbox.restart().await;
-    assert_eq!(trust(&ledgerbox, &provider), counters(3, 0));
-    broken(&ledgerbox, &scene.first).await;
-    assert_eq!(trust(&ledgerbox, &provider), counters(4, 1));
-    held_by_second_implementation(&ledgerbox).await;
-    holds(&mut ledgerbox).await;
-    assert_eq!(trust(&ledgerbox, &provider), counters(4, 1));
 }
 
 /// Two consumers with agreements with a provider that takes part in rounds.

@@ -1,4 +1,4 @@
-//! A payment that was bound late, under rules 2: reversed, returned and final like one that paid
+//! A payment that was bound late: reversed, returned and final like one that paid
 //! (ledger-contract.md section 5, machines.md section 1).
 
 use super::aftermath::{CONFIRMED_MS, declared, paid, since};

@@ -14,7 +14,7 @@ use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::Event;
 use x811_protocol::facts::ConsensusVerb as Verb;
 use x811_protocol::jws::DetachedJws;
-use x811_protocol::parameters::{Edition, Rounds};
+use x811_protocol::parameters::Rounds;
 use x811_protocol::round::StateName;
 
 /// A notice as its record and its body have it, and who gets it beside the ledger.
@@ -167,23 +167,6 @@ async fn cc_055_humans_are_told_of_an_escalation_with_all_votes() {
     assert_eq!(told.payload["votes"], json!([voted.position]));
     assert!(told.readers.contains(&human));
     assert_eq!(told.readers.len(), 6);
-    holds(&mut ledgerbox, &council).await;
-}
-
-/// Rounds of the first edition go on as they did: nobody is owed anything.
-#[tokio::test]
-async fn rounds_of_the_first_edition_have_no_notices() {
-    let block = Rounds {
-        version: Edition::First,
-        ..Rounds::DEFAULT
-    };
-    let (mut ledgerbox, mut council, _) = with_human(block, 3).await;
-    let proposal = council.proposal(&ledgerbox, 60_000, |_| {});
-    ledgerbox.accept(&proposal).await;
-    for from in 0..3 {
-        vote(&ledgerbox, &council, from, "approve").await;
-    }
-    assert!(noticed(&ledgerbox).await.is_empty());
     holds(&mut ledgerbox, &council).await;
 }
 

@@ -38,11 +38,9 @@ pub(crate) async fn stored(ledgerbox: &mut Ledgerbox, events: &[Value]) {
     ledgerbox.store.commit(commit).await.unwrap();
 }
 
-/// The first two records of a ledger of rules 1.
-pub(crate) fn of_rules_1(ledgerbox: &Ledgerbox) -> [Value; 2] {
-    let mut opened = json!(Event::Ledger(LedgerEvent::Opened(ledgerbox.opened())));
-    opened["rules_version"] = json!(1);
-    opened.as_object_mut().unwrap().remove("reader");
+/// The first two events of the ledger's log.
+pub(crate) fn first_events(ledgerbox: &Ledgerbox) -> [Value; 2] {
+    let opened = Event::Ledger(LedgerEvent::Opened(ledgerbox.opened()));
     let parameters = Event::Ledger(LedgerEvent::ParametersSet(ledgerbox.parameters.clone()));
-    [opened, json!(parameters)]
+    [json!(opened), json!(parameters)]
 }

@@ -11,7 +11,6 @@ use crate::event::{
 use crate::facts::{CapabilityFacts, Facts, SessionAgree, SessionRequest, SessionTerms};
 use crate::id::SessionId;
 use crate::kernel::{Illegal, RecordRef, Recorded};
-use crate::rules::Rules;
 
 /// The state after `recorded`.
 pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
@@ -19,9 +18,6 @@ pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<St
         name: state.as_ref().map_or("none", |state| state.state.as_str()),
         recorded,
     };
-    if recorded.rules < Rules::Two {
-        return Err(step.illegal("sessions take rules 2"));
-    }
     match (state, recorded.event) {
         (None, Event::EnvelopeAccepted(accepted)) => step.open(accepted),
         (None, _) => Err(step.illegal("the first event must be an accepted request")),

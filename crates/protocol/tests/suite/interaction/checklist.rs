@@ -28,7 +28,6 @@ fn view(world: &World, number: usize) -> SettlementView {
         hash: hash_at(position),
         recorded_at_ms: world.now,
         parameters: None,
-        rules: x811_protocol::rules::Rules::LATEST,
     });
     let id = world.state(number).opening().id;
     let view = SettlementView::of(id, records, Live::nothing(world.now));

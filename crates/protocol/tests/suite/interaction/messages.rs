@@ -209,7 +209,7 @@ fn request_facts(number: usize) -> RequestFacts {
 
 fn offer_facts(request_id: EnvelopeId) -> OfferFacts {
     OfferFacts {
-        deliverables_hash: None,
+        deliverables_hash: Digest::ZERO,
         request_id,
         price: micro(PRICE),
         protocol_fee: micro(FEE),

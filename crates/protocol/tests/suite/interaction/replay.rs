@@ -30,7 +30,6 @@ fn records(world: &World) -> Vec<Recorded<'_>> {
         hash: hash_at(position),
         recorded_at_ms: record.at,
         parameters: Some(&world.registry.parameters),
-        rules: x811_protocol::rules::Rules::LATEST,
     })
     .collect()
 }
@@ -43,7 +42,6 @@ fn evolve(state: Option<&State>, event: &Event, at: TimestampMs) -> Result<State
         hash: hash_at(77),
         recorded_at_ms: at,
         parameters: Some(&world.registry.parameters),
-        rules: x811_protocol::rules::Rules::LATEST,
     };
     Interaction::evolve(state.cloned(), &recorded)
 }
@@ -243,7 +241,6 @@ fn messages_without_what_they_fix_are_not_possible() {
         hash: hash_at(1),
         recorded_at_ms: TimestampMs::MAX,
         parameters: None,
-        rules: x811_protocol::rules::Rules::LATEST,
     };
     let illegal = Interaction::evolve(None, &recorded).unwrap_err();
     assert_eq!(

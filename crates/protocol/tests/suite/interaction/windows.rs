@@ -328,7 +328,6 @@ fn evolve_lapse(state: &State, window: Window, code: Code, at: TimestampMs) -> O
         hash: hash_at(99),
         recorded_at_ms: at,
         parameters: None,
-        rules: x811_protocol::rules::Rules::LATEST,
     };
     Interaction::evolve(Some(state.clone()), &recorded).ok()
 }

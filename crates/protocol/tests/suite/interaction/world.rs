@@ -22,7 +22,6 @@ use x811_protocol::observation::{BlindCause, NetworkHead, Sweep};
 use x811_protocol::parameters::{
     AEEP_LOOKS_MS, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
-use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
 
 use super::chain::{Chain, DEPTH, GENESIS_S, PAYEE, PAYER, TOKEN, TREASURY};
@@ -296,7 +295,6 @@ impl World {
         let awaited = self.awaited();
         let registry = &self.registry;
         let context = Context {
-            rules: Rules::LATEST,
             agreement: None,
             contract: None,
             parameters: &registry.parameters,
@@ -363,7 +361,7 @@ impl World {
         let event = NetworkBlind {
             cause: BlindCause::Unreachable,
             head: None,
-            silent: None,
+            silent: Vec::new(),
         };
         self.note(
             StreamName::Network(network),
@@ -459,7 +457,6 @@ fn evolved(
         hash: hash_at(position),
         recorded_at_ms: at,
         parameters: parameters.as_ref(),
-        rules: x811_protocol::rules::Rules::LATEST,
     };
     Interaction::evolve(state, &recorded).expect("a recorded history is a legal one")
 }
@@ -512,7 +509,6 @@ impl Journal<Interaction> for Writer<'_> {
             hash: hash_at(position),
             recorded_at_ms: self.now,
             parameters: Some(&self.registry.parameters),
-            rules: x811_protocol::rules::Rules::LATEST,
         };
         let state = Interaction::evolve(self.state.clone(), &recorded)?;
         *self.state = Some(paused_if_blind(state, &self.registry.blind, self.now));

@@ -4,7 +4,6 @@ use serde_json::json;
 use x811_protocol::digest::Digest;
 use x811_protocol::facts::Facts;
 use x811_protocol::refusal::Kind;
-use x811_protocol::rules::Rules;
 
 use super::*;
 
@@ -170,31 +169,25 @@ fn ax_013_absent_threshold_counts_as_zero() {
     }
 }
 
-/// under rules 2 a REQUEST may name an agreement; under rules 1 the member is any other.
+/// A REQUEST may name an agreement.
 #[test]
 fn mach_1_agreement_id() {
     let id = "0190a1b2-c3d4-7e5f-8901-234567890abc";
-    let read = |given: Value, rules: Rules| {
+    let read = |given: Value| {
         let mut payload = example();
         payload["parameters"]["agreement_id"] = given;
-        let rules = PayloadRules {
-            rules,
-            ..PayloadRules::default()
-        };
-        facts_under(&rules, KIND, &payload).map(|facts| facts.to_value()["agreement_id"].clone())
+        facts(KIND, &payload).map(|facts| facts.to_value()["agreement_id"].clone())
     };
-    assert_eq!(read(json!(id), Rules::Two), Ok(json!(id)));
-    assert_eq!(read(json!(id), Rules::One), Ok(Value::Null));
+    assert_eq!(read(json!(id)), Ok(json!(id)));
     for bad in [
         json!(format!("neg-{id}")),
         json!(id.to_uppercase()),
         json!(7),
         json!(null),
     ] {
-        let refusal = read(bad.clone(), Rules::Two).unwrap_err();
+        let refusal = read(bad.clone()).unwrap_err();
         assert_eq!(refusal.code, Code::InvalidStateTransition, "{bad}");
         assert_eq!(refusal.kind, Kind::Shape, "{bad}");
-        assert!(read(bad, Rules::One).is_ok());
     }
 }
 

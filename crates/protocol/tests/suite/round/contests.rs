@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use x811_protocol::code::Code;
 use x811_protocol::facts::consensus::{ConsensusFacts, Decision, Mechanism, OfRound, Proposal};
 use x811_protocol::id::RoundId;
-use x811_protocol::parameters::{CycleRule, Edition, Rounds};
+use x811_protocol::parameters::{CycleRule, Rounds};
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round::{self, Outcome, Reason, RoundEvent, StateName};
 
@@ -220,23 +220,6 @@ fn cx_24_a_round_that_is_held_is_counted_as_of_when_its_moment_came() {
     world.at(60_002);
     world.at(60_003);
     assert_eq!(verdict(&world, low.proposal_id), ACCEPTED);
-}
-
-/// A log of before there were rivals keeps its meaning.
-#[test]
-fn cx_26_rounds_without_rivals_in_their_parameters_know_of_none() {
-    let mut world = World::new(Rounds {
-        version: Edition::First,
-        ..Rounds::DEFAULT
-    });
-    let low = about_the_link(&mut world, |_| {});
-    let high = about_the_link(&mut world, |it| it.urgency = 40);
-    for one in [&low, &high] {
-        all_vote(&mut world, one, Approve);
-        assert_eq!(verdict(&world, one.proposal_id), ACCEPTED);
-    }
-    let stored = serde_json::to_value(world.state(low.proposal_id)).unwrap();
-    assert!(stored.get("contest").is_none());
 }
 
 fn block(world: &mut World, of: &Proposal, by: u64, blocked_by: RoundId) -> Result<bool, Refusal> {

@@ -3,7 +3,7 @@
 
 use x811_protocol::did::Did;
 use x811_protocol::facts::consensus::{Decision, Mechanism, Proposal};
-use x811_protocol::parameters::{Edition, Rounds};
+use x811_protocol::parameters::Rounds;
 use x811_protocol::round::{Phase, Reason};
 
 use super::world::{World, agent, digest};
@@ -196,18 +196,6 @@ fn related_ms_is_how_long_a_failure_counts() {
         assert_eq!(reason(&world, &second), Reason::NoQuorum);
         assert_eq!(is_deadlock(&world, &second), expected, "{pause_ms}");
     }
-}
-
-/// A round of the first edition knows nothing of it.
-#[test]
-fn retries_of_the_first_edition_go_on() {
-    let mut world = World::new(Rounds {
-        version: Edition::First,
-        ..rounds()
-    });
-    let first = held(&mut world, FEW, |_| {});
-    let second = retry(&mut world, &first, FEW);
-    assert!(!is_deadlock(&world, &second));
 }
 
 /// Weighted: whoever is left must hold half of the weight.

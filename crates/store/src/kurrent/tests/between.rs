@@ -26,7 +26,7 @@ use crate::{LogUrl, StoreUrl, Wait};
 
 const EXPORT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/../../tests/logs/rules-1/rules-1.x811"
+    "/../../tests/logs/rules-2/rules-2.x811"
 );
 
 /// The whole log as one commit.

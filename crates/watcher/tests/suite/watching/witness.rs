@@ -34,7 +34,6 @@ fn paid() -> (ScriptedChain, Evidence) {
         endpoints: vec!["rpc".to_owned()],
         transfers: receipt.transfers,
         transfer_count: 1,
-        authorization_nonce: Some(NONCE),
         forked_at: None,
         fork_unknown: false,
     };
@@ -74,8 +73,8 @@ async fn sw_13_to_15_every_member_of_evidence_is_compared() {
         ("transfers[0]", |it, _| it.transfers[0].ordinal = 1),
         ("transfers[0].from", |it, who| it.transfers[0].from = who),
         ("transfers[0].to", |it, who| it.transfers[0].to = who),
-        ("authorization_nonce", |it, _| {
-            it.authorization_nonce = Some(Digest::from_bytes([8; 32]));
+        ("transfers[0].authorization_nonce", |it, _| {
+            it.transfers[0].authorization_nonce = Some(Digest::from_bytes([8; 32]));
         }),
     ];
     for (member, change) in table {
@@ -120,8 +119,7 @@ async fn sw_18_the_transfers_own_nonce_is_compared() {
         (Wallet, elsewhere, true, None),
         (Unchecked, elsewhere, true, None),
     ] {
-        let (chain, mut evidence) = paid();
-        evidence.authorization_nonce = None;
+        let (chain, evidence) = paid();
         if !is_under {
             let mut world = chain.world();
             world
@@ -159,7 +157,7 @@ async fn sw_14_a_transfer_that_the_record_leaves_out_is_named() {
         (elsewhere, true, &[]),
     ] {
         let (chain, mut evidence) = paid();
-        (evidence.transfers, evidence.authorization_nonce) = (Vec::new(), None);
+        evidence.transfers = Vec::new();
         let shown = Shown {
             fit: Some(fit(PayerBinding::Wallet, nonce)),
             shows_all,
@@ -203,7 +201,7 @@ async fn sw_24_a_reorganisation_after_a_refutation_is_no_difference() {
     ];
     for (change, has_moved) in table {
         let (chain, mut evidence) = paid();
-        (evidence.transfers, evidence.authorization_nonce) = (Vec::new(), None);
+        evidence.transfers = Vec::new();
         change(&chain);
         let shown = Shown {
             has_reverted: Some(true),
@@ -233,7 +231,6 @@ async fn sw_12_a_transaction_that_is_said_to_have_failed_did() {
     let evidence = Evidence {
         transfers: Vec::new(),
         transfer_count: 0,
-        authorization_nonce: None,
         ..paid
     };
     let shown = Shown {
@@ -269,7 +266,7 @@ async fn sw_12_a_transaction_that_failed_moved_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn sw_24_what_a_reorganisation_took_back_is_gone_or_has_returned() {
-    let (chain, mut evidence) = paid();
+    let (chain, evidence) = paid();
     chain.world().reorg(12);
     assert_eq!(testimony(&chain, &evidence, false).await, Testimony::Gone);
     let differing = members(testimony(&chain, &evidence, true).await);
@@ -280,7 +277,6 @@ async fn sw_24_what_a_reorganisation_took_back_is_gone_or_has_returned() {
     );
 
     chain.world().pay(tx(1), PAID);
-    evidence.authorization_nonce = None;
     let back = testimony(&chain, &evidence, false).await;
     assert_eq!(
         back,
@@ -373,7 +369,6 @@ async fn many_are_answered_in_their_order() {
             block: *block,
             transfers: receipt.transfers.clone(),
             transfer_count: if byte % 10 == 0 { 2 } else { 1 },
-            authorization_nonce: None,
             ..honest.clone()
         })
         .collect();

@@ -6,7 +6,7 @@ use x811_protocol::key::SecretKey;
 
 use super::super::Named;
 use super::super::keys::{checkpoint_key, receipt_key};
-use super::lines::{Lines, checkpoint, resigned, resigned_as};
+use super::lines::{Lines, checkpoint, resigned, resigned_end};
 
 /// Positions of its OFFER and its REJECT.
 const OFFER: u64 = 6;
@@ -15,12 +15,12 @@ const REJECT: u64 = 7;
 const SIZE: u64 = 8;
 
 pub(super) fn files() -> Named {
-    let good = Lines::of("rejected");
+    let good = Lines::of("rejected-v3-r2");
     let mut files = records(&good);
     files.extend(paths(&good));
     files.extend(ends(&good));
     files.extend(erasures());
-    files.extend(of_version_3());
+    files.extend(of_the_checkpoint_key());
     files.extend(of_a_contract());
     files
 }
@@ -56,20 +56,25 @@ fn of_a_contract() -> Named {
     ]
 }
 
-/// What the checkpoint key says in a bundle of version 3.
-fn of_version_3() -> Named {
-    let good = Lines::of("rejected-v3");
+/// The keys statement and the ends, which the checkpoint key signs.
+fn of_the_checkpoint_key() -> Named {
+    let good = Lines::of("rejected-v3-r2");
     let (keys, end) = (good.find("k "), good.find("e "));
     let own = end + 2;
     let of_end = |name, change: &dyn Fn(&mut Value), key: &SecretKey| {
         good.but(name, |file| {
             file.edit(own, "e ", |end| {
                 change(end);
-                resigned_as("x811 stream end v2\n", end, key);
+                resigned_end(end, key);
             });
         })
     };
     let none = |_: &mut Value| ();
+    let of_version = |name, version: u64| {
+        good.but(name, |file| {
+            file.edit(0, "", |header| header["x811_export"] = version.into())
+        })
+    };
     vec![
         good.but("three-keys-dropped", |file| drop(file.0.remove(keys))),
         good.but("three-keys-behind-records", |file| {
@@ -78,7 +83,7 @@ fn of_version_3() -> Named {
         }),
         good.but("three-keys-by-the-receipt-key", |file| {
             file.edit(keys, "k ", |keys| {
-                resigned_as("x811 keys v1\n", keys, &receipt_key());
+                resigned("x811 keys v1\n", keys, &receipt_key());
             });
         }),
         good.but("three-keys-with-another-rotation", |file| {
@@ -87,7 +92,7 @@ fn of_version_3() -> Named {
                 let old = SecretKey::from_seed([2; 32]).public().to_string();
                 let rotation = json!({"new": new, "old": old, "position": 3, "role": "receipt"});
                 keys["rotations"] = json!([rotation]);
-                resigned_as("x811 keys v1\n", keys, &checkpoint_key());
+                resigned("x811 keys v1\n", keys, &checkpoint_key());
             });
         }),
         of_end("three-end-by-the-receipt-key", &none, &receipt_key()),
@@ -101,22 +106,14 @@ fn of_version_3() -> Named {
             &|end| drop(end.as_object_mut().unwrap().remove("standing")),
             &checkpoint_key(),
         ),
-        good.but("three-as-version-2", |file| {
-            file.edit(0, "", |header| header["x811_export"] = 2.into());
-            file.0.remove(keys);
-            for at in end - 1..file.0.len() - 1 {
-                file.edit(at, "e ", |end| {
-                    end.as_object_mut().unwrap().remove("standing");
-                    resigned(end, &receipt_key());
-                });
-            }
-        }),
+        of_version("three-version-2", 2),
+        of_version("three-version-4", 4),
     ]
 }
 
 fn records(good: &Lines) -> Named {
     let offer = good.record(OFFER).start;
-    let other = Lines::of("open");
+    let other = Lines::of("open-v3-r2");
     let (_, foreign) = other.first_of_interaction();
     vec![
         good.but("one-record-dropped", |file| drop(file.drop_record(OFFER))),
@@ -189,7 +186,7 @@ fn ends(good: &Lines) -> Named {
         file.edit(of_interaction, "e ", |end| {
             end["last_seq"] = 1.into();
             end["last_hash"] = hash.to_string().into();
-            resigned(end, key);
+            resigned_end(end, key);
         });
         file.drop_record(REJECT);
         file.edit(last - 3, "", |trailer| {
@@ -203,12 +200,12 @@ fn ends(good: &Lines) -> Named {
             earlier(file, &SecretKey::from_seed([2; 32]))
         }),
         good.but("one-end-moved-by-the-ledger", |file| {
-            earlier(file, &receipt_key())
+            earlier(file, &checkpoint_key())
         }),
         good.but("one-end-of-a-smaller-tree", |file| {
             file.edit(network, "e ", |end| {
                 end["tree_size"] = 7.into();
-                resigned(end, &receipt_key());
+                resigned_end(end, &checkpoint_key());
             });
         }),
         good.but("one-ends-swapped", |file| file.0.swap(end, end + 1)),
@@ -224,7 +221,7 @@ fn ends(good: &Lines) -> Named {
 
 /// In place of a body that was erased stands another.
 fn erasures() -> Named {
-    let good = Lines::of("erased-bodies");
+    let good = Lines::of("erased-bodies-v3-r2");
     let body = good.0.iter().find(|line| line.starts_with("b ")).unwrap();
     let request = good.record(4).start;
     vec![good.but("one-other-body-for-an-erased-one", |file| {

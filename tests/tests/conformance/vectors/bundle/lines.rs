@@ -164,12 +164,12 @@ pub(super) fn checkpoint(key: &SecretKey, size: u64, root: Hash) -> String {
 }
 
 /// The end of a stream as it is now, signed by `key`.
-pub(super) fn resigned(end: &mut Value, key: &SecretKey) {
-    resigned_as("x811 stream end v1\n", end, key);
+pub(super) fn resigned_end(end: &mut Value, key: &SecretKey) {
+    resigned("x811 stream end v2\n", end, key);
 }
 
 /// An object as it is now, signed by `key` under that line.
-pub(super) fn resigned_as(line: &str, object: &mut Value, key: &SecretKey) {
+pub(super) fn resigned(line: &str, object: &mut Value, key: &SecretKey) {
     object.as_object_mut().unwrap().remove("signature");
     let signed = [line.as_bytes(), &to_canonical(object)].concat();
     object["signature"] = key.sign(&signed).to_string().into();

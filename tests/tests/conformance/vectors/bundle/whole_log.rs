@@ -15,7 +15,7 @@ const RESULT: u64 = 7;
 const LAST: u64 = 12;
 
 pub(super) fn files() -> Named {
-    let good = Lines::of("log-v2");
+    let good = Lines::of("log-v2-r2");
     let mut files = order(&good);
     files.extend(bytes(&good));
     files.extend(ends(&good));
@@ -130,8 +130,8 @@ fn marks(short: &Lines) -> Named {
         changed(
             "header-changed",
             header,
-            "\"rules_version\":1",
             "\"rules_version\":2",
+            "\"rules_version\":3",
         ),
     ]
 }
@@ -224,6 +224,10 @@ fn forms(short: &Lines) -> Named {
     let text = String::from_utf8(short.to_bytes()).unwrap();
     let at =
         |name, line: usize, new: &str| short.but(name, |log| log.0.insert(line, new.to_owned()));
+    let of_version = |name, version: u64| {
+        let version = format!("\"x811_export\":{version}");
+        short.but(name, |log| log.replace(0, "\"x811_export\":2", &version))
+    };
     vec![
         ("carriage-returns", text.replace('\n', "\r\n").into_bytes()),
         at("empty-line", 3, ""),
@@ -233,13 +237,9 @@ fn forms(short: &Lines) -> Named {
         short.but("no-header", |log| drop(log.0.remove(0))),
         ("no-last-line-end", text.trim_end().as_bytes().to_vec()),
         short.but("behind-the-trailer", |log| log.0.push("{}".to_owned())),
-        short.but("version-3", |log| {
-            log.replace(0, "\"x811_export\":2", "\"x811_export\":3")
-        }),
-        short.but("version-1-with-checkpoint", |log| {
-            log.replace(0, "\"x811_export\":2", "\"x811_export\":1");
-            log.replace(0, "\"scope\":\"log\",", "");
-        }),
+        of_version("version-1", 1),
+        of_version("version-3", 3),
+        of_version("version-4", 4),
         ("cut-in-a-line", text.as_bytes()[..text.len() / 2].to_vec()),
         ("empty", Vec::new()),
     ]

@@ -12,7 +12,6 @@ use crate::kernel::{
 };
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
-use crate::rules::Rules;
 use crate::stream::Subject;
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
@@ -96,9 +95,6 @@ impl Machine for Pledge {
 
     fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
         let illegal = |why| recorded.illegal("pledge", why);
-        if recorded.rules < Rules::Two {
-            return Err(illegal("pledges take rules 2"));
-        }
         match (state, recorded.event) {
             (None, Event::EnvelopeAccepted(accepted)) => {
                 given(recorded, accepted).ok_or_else(|| illegal("it has no end"))

@@ -10,7 +10,7 @@ use super::{Story, Told, hold};
 /// Where keys were replaced: envelope, receipt; and parameters behind them.
 const ROTATED: [u64; 2] = [68, 69];
 const PARAMETERS: u64 = 70;
-const ERASED: u64 = 127;
+const ERASED: u64 = 411;
 
 fn governed() -> Story {
     let story = Story::golden();
@@ -105,14 +105,14 @@ const STORIES: &[Told] = &[
         story.put(
             107,
             "ledger",
-            json!({"type": "rules_changed", "rules_version": 1}),
+            json!({"type": "rules_changed", "rules_version": 2, "reader": 2}),
         );
     }),
     ("rec_2_rules_change_at_the_last_record", |story| {
         let rules = story.put(
             ERASED,
             "ledger",
-            json!({"type": "rules_changed", "rules_version": 2}),
+            json!({"type": "rules_changed", "rules_version": 2, "reader": 2}),
         );
         story.moved_to_the_end(rules);
     }),
@@ -190,7 +190,7 @@ const STORIES: &[Told] = &[
         },
     ),
     ("rec_3_bodies_are_erased_by_one_who_was_revoked", |story| {
-        let revoked = story.get(123, "/envelope/from");
+        let revoked = story.get(194, "/envelope/from");
         story.set(ERASED, "/operator", revoked);
     }),
     (

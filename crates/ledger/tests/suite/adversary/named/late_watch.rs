@@ -1,4 +1,4 @@
-//! What came late and is watched under rules 2: reversals that never were or are left out, finality
+//! What came late and is watched: reversals that never were or are left out, finality
 //! that came too early, and a watch that never ends (ledger-contract.md section 5).
 
 use serde_json::{Value, json};

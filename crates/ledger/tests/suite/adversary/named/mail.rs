@@ -113,10 +113,10 @@ const STORIES: &[Told] = &[
         into_mail(story, PAYMENTS[1]);
     }),
     ("lc_6_a_message_to_the_registry_is_hidden", |story| {
-        story.expect(123, "agent_revoked");
-        let envelope = story.get(123, "/envelope");
+        story.expect(194, "agent_revoked");
+        let envelope = story.get(194, "/envelope");
         let did = envelope["from"].as_str().unwrap().to_owned();
-        let body = story.record(123).body.clone();
+        let body = story.record(194).body.clone();
         let digest = x811_protocol::digest::Digest::of(b"{}");
         let event = json!({
             "type": "envelope_accepted",
@@ -124,17 +124,17 @@ const STORIES: &[Told] = &[
             "facts": {"payload_hash": digest},
             "derived": {},
         });
-        let hidden = story.put(124, &format!("mail:{did}"), event);
-        story.without([123]);
+        let hidden = story.put(195, &format!("mail:{did}"), event);
+        story.without([194]);
         let hidden = story.record(hidden).clone();
         let name = story.names(|written| written.event == hidden.event)[0];
         story.without([name]);
-        story.put_written(124, super::super::log::Written { body, ..hidden });
+        story.put_written(195, super::super::log::Written { body, ..hidden });
     }),
     ("lc_6_mail_lies_with_somebody_else", |story| {
-        story.expect(126, "envelope_accepted");
-        let from = story.get(126, "/envelope/from");
-        story.in_stream(126, &format!("mail:{}", from.as_str().unwrap()));
+        story.expect(197, "envelope_accepted");
+        let from = story.get(197, "/envelope/from");
+        story.in_stream(197, &format!("mail:{}", from.as_str().unwrap()));
     }),
     ("lc_6_a_message_is_in_another_interaction", |story| {
         let stream = story.record(RESULT).stream.clone();
@@ -164,7 +164,7 @@ const STORIES: &[Told] = &[
         },
     ),
     ("lc_3_a_message_is_recorded_twice", |story| {
-        story.again(126, 127);
+        story.again(197, 198);
     }),
     (
         "lc_3_an_error_is_replayed_in_another_interaction",

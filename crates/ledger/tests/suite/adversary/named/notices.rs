@@ -35,7 +35,7 @@ const STORIES: &[Told] = &[
         },
     ),
     ("ax_32_a_stranger_is_told", |story| {
-        let stranger = story.get(118, "/envelope/from");
+        let stranger = story.get(189, "/envelope/from");
         story.set(NOTICES[0], "/to", stranger.clone());
         story.set(NOTICES[0], "/envelope/to", stranger);
     }),
@@ -79,7 +79,7 @@ const STORIES: &[Told] = &[
     }),
     ("ax_32_notices_come_an_hour_late", |story| {
         for notice in NOTICES {
-            story.moved(notice, 118);
+            story.moved(notice, 189);
         }
     }),
     ("ax_32_a_notice_is_recorded_twice", |story| {

@@ -7,12 +7,12 @@ use super::super::rarer::rarer;
 use super::{Story, Told, hold};
 
 /// An agent that registered, updated, took another key, went, came back and went for ever.
-const REGISTERED: u64 = 118;
-const UPDATED: u64 = 119;
-const ROTATED: u64 = 120;
-const DEACTIVATED: u64 = 121;
-const REACTIVATED: u64 = 122;
-const REVOKED: u64 = 123;
+const REGISTERED: u64 = 189;
+const UPDATED: u64 = 190;
+const ROTATED: u64 = 191;
+const DEACTIVATED: u64 = 192;
+const REACTIVATED: u64 = 193;
+const REVOKED: u64 = 194;
 /// Parameters from which on several interactions of one pair are open.
 const PARAMETERS: u64 = 70;
 

@@ -27,7 +27,7 @@ fn lc_9_a_transaction_that_never_was_is_the_ledgers_word() {
 
 #[test]
 fn lc_9_a_reversal_that_is_kept_quiet_is_the_ledgers_word() {
-    let mut story = Story::golden();
+    let mut story = Story::of_interactions();
     story.expect(12, "unseen").expect(17, "returned");
     story.without(12..=17);
     let report = story.is_clean();
@@ -37,7 +37,7 @@ fn lc_9_a_reversal_that_is_kept_quiet_is_the_ledgers_word() {
 
 #[test]
 fn lc_9_a_message_that_was_dropped_is_the_ledgers_word() {
-    let mut story = Story::golden();
+    let mut story = Story::of_interactions();
     // The REJECT has an answer with its record hash, and its sender has that.
     let stream = story.record(74).stream.clone();
     story.without([74]);
@@ -59,7 +59,7 @@ fn lc_9_facts_of_a_body_that_was_erased_are_the_ledgers_word() {
 
 #[test]
 fn lc_9_a_downtime_in_a_silence_is_the_ledgers_word() {
-    let mut story = Story::golden();
+    let mut story = Story::of_interactions();
     // In the hour before the last lapses nothing was recorded.
     let resumed = json!({"type": "ledger_resumed", "gap_ms": 1_000});
     story.put(102, "ledger", resumed);

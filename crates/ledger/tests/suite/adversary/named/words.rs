@@ -82,10 +82,10 @@ pub(crate) const WORDS: &[(&str, &str, &str, &str)] = &[
         "the operator sets the rule, and the report names both changes",
     ),
     (
-        "lc_9_an_excluded_agent_proposes_under_another_version",
+        "lc_9_an_excluded_agent_proposes_while_there_are_no_capabilities",
         "parameters_set",
-        "capabilities.version",
-        "the operator sets the version, and the report names both changes",
+        "capabilities",
+        "the operator leaves the block out, and the report names both changes",
     ),
     (
         "lc_9_a_network_is_blind_while_a_cycle_is_closed",

@@ -200,9 +200,9 @@ const OF_SESSIONS: &[Lie] = &[(
 )];
 
 const OF_EXCLUSIONS: &[Lie] = &[
-    // Who is excluded may propose while the block is of its first version, of which rounds ask for no exclusion.
+    // Who is excluded may propose while there is no block of capabilities.
     (
-        "lc_9_an_excluded_agent_proposes_under_another_version",
+        "lc_9_an_excluded_agent_proposes_while_there_are_no_capabilities",
         WORD,
         |story| {
             let order = story.events("exclusion_lifted")[0];
@@ -212,7 +212,7 @@ const OF_EXCLUSIONS: &[Lie] = &[
             for_a_while(
                 story,
                 (proposal, story.next(next)),
-                "/capabilities/version",
+                "/capabilities",
                 Value::Null,
             );
             story.without(gone);
