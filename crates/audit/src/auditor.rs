@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use x811_eventlog::{ChainVerifier, Frontier, Hash, Record};
 use x811_protocol::did::Did;
-use x811_protocol::event::{Event, LedgerEvent, LedgerOpened};
+use x811_protocol::event::{Event, LedgerEvent, LedgerOpened, unknown_rules};
 use x811_protocol::id::InteractionId;
 use x811_protocol::payload::PayloadRules;
 use x811_protocol::rules::Rules;
@@ -66,9 +66,6 @@ use x811_world::agent::Agent;
 use x811_world::reading::payload_rules;
 use x811_world::schemas::Schemas;
 use x811_world::{Fault, Touched, World};
-
-/// The type of the event behind which other rules decide.
-const RULES_CHANGED: &[u8] = b"rules_changed";
 
 /// Checks a log record by record and never stops at the first fault. A pure function of what it is
 /// given: no clock, no store, no configuration.
@@ -263,8 +260,7 @@ impl Auditor {
                 let spot = Spot::of(&record, line);
                 self.link(&spot, &record, path);
                 self.lose(&record);
-                // Newer rules may have members that no earlier version reads.
-                self.rules_are_unknown |= record.event_type() == RULES_CHANGED;
+                self.rules_are_unknown |= unknown_rules(record.event_json()).is_some();
                 if !self.knows_rules() {
                     self.keys_are_unknown = true;
                     return self.pass_over();

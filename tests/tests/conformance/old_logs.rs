@@ -14,8 +14,9 @@ use std::process::Command;
 
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
-use x811_eventlog::{Draft, EventLog as _, Head, Record};
+use x811_eventlog::{Checkpoint, Draft, EventLog as _, Head, Record};
 use x811_ledger::port::{Commit, LedgerStore as _};
+use x811_protocol::key::SecretKey;
 use x811_store::SqliteStore;
 use x811_tests::binary::{Finished, Server, run, without_our_variables, x811};
 
@@ -147,18 +148,18 @@ async fn under_rules_3(place: &Path) {
         stream_seq: of_ledger.count() as u64,
         event: json!({ "type": "rules_changed", "rules_version": 3, "reader": 3, "more": true }),
     };
-    append(&store, &head, draft).await;
+    let _ = append(&store, &head, draft).await;
     store.close().await;
 }
 
-/// The kept ledger with another log, which was begun under the rules of before the first release.
+/// The kept ledger with another log, which was begun under the rules of before the first release, and its checkpoint.
 async fn under_rules_1(place: &Path) {
     let kept = SqliteStore::open(&place.join("data")).await.unwrap();
     let first = kept.log().read(0, 1).await.unwrap().remove(0);
     kept.close().await;
     fs::remove_file(place.join("data/ledger.db")).unwrap();
-    fs::remove_dir_all(place.join("data-checkpoint")).unwrap();
     let mut opened = first.event();
+    let origin = opened["origin"].as_str().unwrap().to_owned();
     opened["rules_version"] = 1.into();
     opened.as_object_mut().unwrap().remove("reader");
     let store = SqliteStore::open(&place.join("data")).await.unwrap();
@@ -168,18 +169,30 @@ async fn under_rules_1(place: &Path) {
         stream_seq: 0,
         event: opened,
     };
-    append(&store, &Head::EMPTY, draft).await;
+    let record = append(&store, &Head::EMPTY, draft).await;
     store.close().await;
+    let checkpoint = Checkpoint {
+        origin,
+        size: 1,
+        root: record.hash(),
+    };
+    let seed = fs::read_to_string(place.join("data/keys/checkpoint.seed")).unwrap();
+    let seed: [u8; 32] = hex::decode(seed.trim()).unwrap().try_into().unwrap();
+    let key = SecretKey::from_seed(seed);
+    let sign = |message: &[u8]| *key.sign(message).as_bytes();
+    let note = checkpoint.sign(*key.public().as_bytes(), sign).unwrap();
+    fs::write(place.join("data-checkpoint/checkpoint"), note).unwrap();
 }
 
-async fn append(store: &SqliteStore, head: &Head, draft: Draft<Value>) {
+async fn append(store: &SqliteStore, head: &Head, draft: Draft<Value>) -> Record {
     let record = Record::seal(head.size, head.hash, draft).unwrap();
     let commit = Commit {
         expected_size: head.size,
-        records: vec![record],
+        records: vec![record.clone()],
         ..Commit::default()
     };
     store.commit(commit).await.unwrap();
+    record
 }
 
 /// A program that does not know the rules in force does not start on the log, and neither `doctor` nor an
@@ -193,7 +206,7 @@ async fn mach_1_a_log_of_other_rules_is_refused_with_the_way_out() {
     for (place, rules) in [(earlier, 1), (later, 3)] {
         let options = ["--network", "local", "--rpc", NO_CHAIN, "--token", TOKEN];
         let served = Server::start(&place.path().join("data"), &options).unwrap_err();
-        assert_eq!(served.code, Some(1), "{served:?}");
+        assert_eq!(served.code, Some(4), "{served:?}");
         let named = format!("rules {rules} are in force, and this program knows 2: {way_out}");
         assert!(served.stderr.contains(&named), "{served:?}");
         let examined = in_place(place.path(), &["doctor", "data"]);

@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, watch};
 use x811_eventlog::{AppendError, Break, Checkpoint, ReadError};
 use x811_protocol::event::{
     Event, LedgerEvent, LedgerKeyRotated, LedgerKeys, LedgerOpened, LedgerResumed, LedgerRole,
-    RulesChanged,
+    RulesChanged, unknown_rules,
 };
 use x811_protocol::evm::TxHash;
 use x811_protocol::key::{PublicKey, SecretKey};
@@ -79,8 +79,8 @@ pub enum OpenError {
     /// The history breaks the rules.
     #[error("the log's history breaks the rules: {0}. Audit an export to see where")]
     Fault(Fault),
-    /// The log is of a later version of this program.
-    #[error("this program is too old for the log: {0}")]
+    /// Decision rules are in force in the log that this program does not know.
+    #[error("this program does not know the rules of the log: {0}")]
     UnknownRules(Fault),
     /// The tree beside the log is another log's.
     #[error(
@@ -369,12 +369,12 @@ where
 ///
 /// # Errors
 /// [`Fault::Unreadable`] for an unknown type or member; [`Fault::UnknownRules`] where that is so
-/// because the record names later rules.
+/// because the record puts unknown rules in force.
 pub(crate) fn read_event(record: &x811_eventlog::Record) -> Result<Event, Fault> {
     let read = Event::from_named_json(record.event_type(), record.event_json());
     read.map_err(|source| {
         let position = record.position();
-        match later_rules(record.event_json()) {
+        match unknown_rules(record.event_json()) {
             Some(rules_version) => Fault::UnknownRules {
                 position,
                 rules_version,
@@ -382,17 +382,6 @@ pub(crate) fn read_event(record: &x811_eventlog::Record) -> Result<Event, Fault>
             None => Fault::Unreadable { position, source },
         }
     })
-}
-
-/// Number of the rules that an event names, where they are later than those known here: it may have
-/// members that no earlier program reads.
-fn later_rules(event_json: &[u8]) -> Option<u64> {
-    #[derive(serde::Deserialize)]
-    struct Named {
-        rules_version: u64,
-    }
-    let named: Named = serde_json::from_slice(event_json).ok()?;
-    Some(named.rules_version).filter(|version| Rules::of(*version).is_none())
 }
 
 /// Nonces of accepted envelopes came with the log; those of other answers are in the journal.

@@ -138,6 +138,21 @@ impl RulesChanged {
     }
 }
 
+/// The number of the rules that an event puts in force, where this program does not know them. Such an event
+/// may have members that no other version reads.
+#[must_use]
+pub fn unknown_rules(event_json: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    #[serde(tag = "type", rename_all = "snake_case")]
+    enum Named {
+        LedgerOpened { rules_version: u64 },
+        RulesChanged { rules_version: u64 },
+    }
+    let (Named::LedgerOpened { rules_version } | Named::RulesChanged { rules_version }) =
+        serde_json::from_slice(event_json).ok()?;
+    Some(rules_version).filter(|version| Rules::of(*version).is_none())
+}
+
 named! {
     /// Which server key.
     #[derive(Serialize, Deserialize)]

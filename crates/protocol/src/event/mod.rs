@@ -27,6 +27,7 @@ pub use erasure_order::ErasureOrder;
 pub use ledger::{
     BodiesErased, Continues, ExclusionLifted, LedgerEvent, LedgerKeyRotated, LedgerKeys,
     LedgerOpened, LedgerResumed, LedgerRole, NotALedgerRole, RulesChanged, StateRoot,
+    unknown_rules,
 };
 pub use lift_order::LiftOrder;
 pub use network::{NetworkBlind, NetworkEvent, NetworkSighted};

@@ -15,7 +15,7 @@ const REFUTED: [u64; 2] = [53, 54];
 const LOOKS_BEHIND: [u64; 2] = [62, 63];
 
 fn watched() -> Story {
-    let story = Story::golden();
+    let story = Story::of_interactions();
     story.expect(SEEN, "seen").expect(CONFIRMED, "confirmed");
     for look in LOOKS.into_iter().chain(LOOKS_BEHIND) {
         story.expect(look, "looked");

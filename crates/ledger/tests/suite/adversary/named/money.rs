@@ -20,7 +20,7 @@ const LATE: u64 = 43;
 const FREE: u64 = 86;
 
 fn paid() -> Story {
-    let story = Story::golden();
+    let story = Story::of_interactions();
     story.expect(SEEN, "seen").expect(CONFIRMED, "confirmed");
     story.expect(SHORT, "refuted").expect(REVERTED, "refuted");
     story.expect(LATE, "late").expect(FREE, "confirmed");

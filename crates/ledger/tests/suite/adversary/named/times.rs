@@ -13,7 +13,7 @@ const PAYMENT_LAPSED: u64 = 104;
 const CONFIRMATION_LAPSED: u64 = 25;
 
 fn lapsing() -> Story {
-    let story = Story::golden();
+    let story = Story::of_interactions();
     for lapse in [
         OFFER_LAPSED,
         ACCEPT_LAPSED,

@@ -246,7 +246,7 @@ fn is_word(honest: &Story, change: usize, link: &Link) -> bool {
 async fn lc_9_no_lie_of_two_records_and_more_that_agree_holds() {
     let most = size("X811_PAIRS", TOLD);
     let mut told = Told::default();
-    told.tell("every event", &Story::golden(), most);
+    told.tell("interactions", &Story::of_interactions(), most);
     told.tell("contracts", &contracts::honest().await, most);
     told.tell("rounds", &rounds::honest().await, most);
     told.tell("rivals", &contests::drawn().await, most);
