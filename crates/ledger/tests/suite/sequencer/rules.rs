@@ -76,7 +76,7 @@ async fn mach_1_rules_go_forward_only() {
     let wrong_reader = json!({ "type": "rules_changed", "rules_version": 2, "reader": 1 });
     for wrong in [wrong_reader, changed(2)] {
         let mut ledgerbox = Ledgerbox::open().await;
-        let log = [&first_events(&ledgerbox)[..], &[wrong.clone()]].concat();
+        let log = [&first_events(&ledgerbox)[..], std::slice::from_ref(&wrong)].concat();
         stored(&mut ledgerbox, &log).await;
         let refused = ledgerbox.start().await.unwrap_err();
         assert!(
