@@ -232,14 +232,10 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Ends the object that begins at `start`, whose members are those from `first` on, in that
-    /// `order`.
-    fn end_object(&mut self, start: usize, first: usize, order: Order) -> Result<(), Refused> {
-        match order {
-            Order::Due => {}
-            Order::DueButFirst => self.move_first(first)?,
-            Order::Unknown if self.is_in_order(&self.members[first..])? => {}
-            Order::Unknown => self.put_in_order(start, first)?,
+    /// Ends the object that begins at `start`, whose members are those from `first` on.
+    fn end_object(&mut self, start: usize, first: usize) -> Result<(), Refused> {
+        if !self.is_in_order(&self.members[first..])? {
+            self.put_in_order(start, first)?;
         }
         self.out.push(b'}');
         if self.depth == OUTER_DEPTH + 1 {
@@ -265,36 +261,6 @@ impl Writer<'_> {
     /// With its quotes.
     fn key(&self, member: Member) -> &[u8] {
         &self.out[member.start..member.key_end]
-    }
-
-    /// Puts the member at `first` behind those that come before it; their keys are plain.
-    fn move_first(&mut self, first: usize) -> Result<(), Refused> {
-        let moved = self.members[first];
-        let mut passed = first;
-        for member in &self.members[first + 1..] {
-            match compare_plain(self.key(*member), self.key(moved)) {
-                Ordering::Less => passed += 1,
-                Ordering::Equal => return Err(twice()),
-                Ordering::Greater => break,
-            }
-        }
-        let end = self.members[passed].end;
-        // With its comma, which comes to stand before it.
-        let width = moved.end - moved.start + 1;
-        self.out[moved.start..end].rotate_left(width);
-        self.out[end - width..end].rotate_right(1);
-        for member in &mut self.members[first + 1..=passed] {
-            member.start -= width;
-            member.key_end -= width;
-            member.end -= width;
-        }
-        self.members[first] = Member {
-            start: end - width + 1,
-            key_end: end - (moved.end - moved.key_end),
-            end,
-        };
-        self.members[first..=passed].rotate_left(1);
-        Ok(())
     }
 
     fn put_in_order(&mut self, start: usize, first: usize) -> Result<(), Refused> {
@@ -349,29 +315,14 @@ fn is_plain(key: &[u8]) -> bool {
     holds_none(key, |byte| !byte.is_ascii() | (*byte == b'\\'))
 }
 
-/// Compares two plain keys, with their quotes.
-fn compare_plain(a: &[u8], b: &[u8]) -> Ordering {
-    a[..a.len() - 1].cmp(&b[..b.len() - 1])
-}
-
-/// Compares two keys as they are written by the UTF-16 code units of what they say.
+/// Compares two keys, written with their quotes, by the UTF-16 code units of what they say.
 fn compare(a: &[u8], b: &[u8]) -> Result<Ordering, Refused> {
     if is_plain(a) && is_plain(b) {
-        return Ok(compare_plain(a, b));
+        return Ok(a[..a.len() - 1].cmp(&b[..b.len() - 1]));
     }
     let read = |key: &[u8]| serde_json::from_slice::<String>(key).map_err(ser::Error::custom);
     let (a, b) = (read(a)?, read(b)?);
     Ok(a.encode_utf16().cmp(b.encode_utf16()))
-}
-
-/// What is known of the order of an object's members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
-    /// Their keys are plain and stand as they must.
-    Due,
-    /// The same of all but the first, whose key is plain: the name of a variant comes first.
-    DueButFirst,
-    Unknown,
 }
 
 /// An array or an object that is open.
@@ -383,8 +334,6 @@ pub(super) struct Compound<'w, 'a> {
     first: usize,
     /// Items written so far.
     items: usize,
-    /// Of its members so far.
-    order: Order,
     /// Whether an object with one member stands around it: a variant that holds something.
     is_variant: bool,
 }
@@ -397,7 +346,6 @@ impl<'w, 'a> Compound<'w, 'a> {
             first: writer.members.len(),
             start,
             items: 0,
-            order: Order::Due,
             is_variant: false,
             writer,
         })
@@ -445,7 +393,6 @@ impl<'w, 'a> Compound<'w, 'a> {
     /// Writes the value of the member whose key begins at `start` and is written.
     fn value_of(&mut self, start: usize, value: &(impl Serialize + ?Sized)) -> Result<(), Refused> {
         let key_end = self.writer.out.len();
-        self.order = self.order_with(start, key_end);
         self.writer.out.push(b':');
         value.serialize(&mut *self.writer)?;
         let end = self.writer.out.len();
@@ -457,22 +404,6 @@ impl<'w, 'a> Compound<'w, 'a> {
         Ok(())
     }
 
-    /// The order of the members with the one whose key stands there.
-    fn order_with(&self, start: usize, end: usize) -> Order {
-        let key = &self.writer.out[start..end];
-        if self.order == Order::Unknown || !is_plain(key) {
-            return Order::Unknown;
-        }
-        let members = &self.writer.members[self.first..];
-        let is_behind = |last: &Member| compare_plain(self.writer.key(*last), key).is_lt();
-        match members {
-            [] => Order::Due,
-            [.., last] if is_behind(last) => self.order,
-            [_] => Order::DueButFirst,
-            [_, _, ..] => Order::Unknown,
-        }
-    }
-
     fn close_array(self) -> Result<(), Refused> {
         self.writer.out.push(b']');
         self.writer.depth -= 1;
@@ -481,7 +412,7 @@ impl<'w, 'a> Compound<'w, 'a> {
     }
 
     fn close_object(self) -> Result<(), Refused> {
-        self.writer.end_object(self.start, self.first, self.order)?;
+        self.writer.end_object(self.start, self.first)?;
         Self::close_variant(self.writer, self.is_variant);
         Ok(())
     }
