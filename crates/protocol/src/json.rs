@@ -422,12 +422,6 @@ impl<'a> Reader<'a> {
 
 /// The number a token spells, whole numbers as integers; `None` beyond ±(2^53 - 1).
 fn canonical_number(token: &str) -> Option<Number> {
-    // Fifteen digits are never too many.
-    if token.len() <= 15 && token.bytes().all(|byte| byte.is_ascii_digit()) {
-        let digits = token.bytes().map(|digit| u64::from(digit - b'0'));
-        let integer = digits.fold(0, |number, digit| number * 10 + digit);
-        return Some(Number::from(integer));
-    }
     if is_beyond_safe_integers(token) {
         return None;
     }

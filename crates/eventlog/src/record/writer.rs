@@ -130,18 +130,7 @@ fn holds_none(text: &[u8], odd: impl Fn(&u8) -> bool) -> bool {
 
 /// Writes an integer.
 pub(super) fn write_integer(out: &mut Vec<u8>, number: u64) {
-    let mut digits = [0; 20];
-    let mut first = digits.len();
-    let mut rest = number;
-    loop {
-        first -= 1;
-        digits[first] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[first..]);
+    out.extend_from_slice(number.to_string().as_bytes());
 }
 
 /// What was refused, and the way to it, from the inside out.

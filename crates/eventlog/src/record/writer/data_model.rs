@@ -1,14 +1,11 @@
 //! The data model of serde, as a leaf writes it.
 
-use std::fmt;
-use std::io::Write as _;
-
 use serde::ser::{
     Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 
-use super::{Compound, Refused, Why, Writer, needs_no_escape, write_string};
+use super::{Compound, Refused, Why, Writer, write_string};
 
 impl<'w, 'a> Serializer for &'w mut Writer<'a> {
     type Ok = ();
@@ -175,18 +172,6 @@ impl<'w, 'a> Serializer for &'w mut Writer<'a> {
         _length: usize,
     ) -> Result<Compound<'w, 'a>, Refused> {
         Compound::open_variant(self, variant, b'{')
-    }
-
-    fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<(), Refused> {
-        let start = self.out.len();
-        self.out.push(b'"');
-        write!(self.out, "{value}").map_err(serde::ser::Error::custom)?;
-        if needs_no_escape(&self.out[start + 1..]) {
-            self.out.push(b'"');
-            return Ok(());
-        }
-        self.out.truncate(start);
-        self.serialize_str(&value.to_string())
     }
 }
 
