@@ -10,7 +10,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer};
 use sha3::{Digest as _, Keccak256};
 
-use crate::spelled::{Spelled, from_text, read_hex, written_as_spelled};
+use crate::spelled::{Spelled, from_text, written_as_spelled};
 
 /// An account on an EVM chain: 20 bytes.
 ///
@@ -232,7 +232,9 @@ impl fmt::Display for ChainId {
 }
 
 fn decode_prefixed<const BYTES: usize>(text: &str) -> Option<[u8; BYTES]> {
-    read_hex(text.strip_prefix("0x")?)
+    let mut bytes = [0; BYTES];
+    hex::decode_to_slice(text.strip_prefix("0x")?, &mut bytes).ok()?;
+    Some(bytes)
 }
 
 fn has_upper_case(text: &str) -> bool {

@@ -21,48 +21,15 @@ impl<const LENGTH: usize> Spelled<LENGTH> {
 
     /// `prefix` and `bytes` in lower-case hex.
     pub(crate) fn hex(prefix: &str, bytes: &[u8]) -> Spelled<LENGTH> {
-        Spelled::behind(prefix, |digits| write_hex(bytes, digits))
+        Spelled::behind(prefix, |digits| {
+            let written = hex::encode_to_slice(bytes, digits);
+            debug_assert!(written.is_ok(), "LENGTH is that of prefix and digits");
+        })
     }
 
     pub(crate) fn as_str(&self) -> &str {
         str::from_utf8(&self.0).unwrap_or_default()
     }
-}
-
-fn write_hex(bytes: &[u8], digits: &mut [u8]) {
-    let digit = |nibble: u8| nibble + if nibble > 9 { b'a' - 10 } else { b'0' };
-    let (pairs, _) = digits.as_chunks_mut();
-    for (pair, byte) in pairs.iter_mut().zip(bytes) {
-        *pair = [digit(byte >> 4), digit(byte & 0x0f)];
-    }
-}
-
-/// What each byte says as a hex digit of either case; more than 15 for those that are none.
-const DIGITS: [u8; 256] = {
-    let mut digits = [0xff; 256];
-    let mut value = 0;
-    while value < 16 {
-        digits[b"0123456789abcdef"[value] as usize] = value as u8;
-        digits[b"0123456789ABCDEF"[value] as usize] = value as u8;
-        value += 1;
-    }
-    digits
-};
-
-/// The bytes that `text` spells in hex digits of either case, and in nothing else.
-pub(crate) fn read_hex<const BYTES: usize>(text: &str) -> Option<[u8; BYTES]> {
-    if text.len() != 2 * BYTES {
-        return None;
-    }
-    let mut bytes = [0; BYTES];
-    let (pairs, _) = text.as_bytes().as_chunks();
-    let mut all = 0;
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        let (high, low) = (DIGITS[usize::from(*high)], DIGITS[usize::from(*low)]);
-        all |= high | low;
-        *byte = high << 4 | low;
-    }
-    (all <= 0x0f).then_some(bytes)
 }
 
 /// Reads a value from its text where that stands, without a copy of it.
