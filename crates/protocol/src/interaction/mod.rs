@@ -10,6 +10,7 @@
 //! | `clock` | what downtime and blindness do to its clocks |
 //! | `evolve` | what a record makes of the state |
 //! | `stored` | the state outside of memory |
+//! | `told` | which events the two parties are notified of |
 //! | `written` | what is written once, for all states that it is in |
 //!
 //! What its payment is held to, and what pays, is decided in [`crate::settlement`].
@@ -26,6 +27,7 @@ mod settlement;
 mod state;
 mod stored;
 pub mod table;
+mod told;
 mod written;
 
 pub use crate::kernel::RecordRef;
@@ -39,10 +41,15 @@ pub use state::{
 };
 pub use written::WrittenOnce;
 
+use crate::did::Did;
 use crate::event::{Event, Lapsed};
-use crate::kernel::{Illegal, Machine, Recorded};
+use crate::id::InteractionId;
+use crate::kernel::{Illegal, Machine, Recorded, SubjectMachine, Told};
+use crate::parameters::Parameters;
 use crate::refusal::Refusal;
+use crate::stream::Subject;
 use crate::time::TimestampMs;
+use std::sync::Arc;
 
 /// The machine; it has no values, its state is [`State`].
 #[derive(Debug, Clone, Copy)]
@@ -101,5 +108,43 @@ impl Machine for Interaction {
 
     fn is_terminal(state: &State) -> bool {
         state.name().is_terminal()
+    }
+}
+
+impl SubjectMachine for Interaction {
+    type Id = InteractionId;
+
+    fn subject(id: InteractionId) -> Subject {
+        Subject::Interaction(id)
+    }
+
+    fn id(state: &State) -> InteractionId {
+        state.opening().id
+    }
+
+    fn members(state: &State) -> Vec<Did> {
+        let opening = state.opening();
+        vec![opening.initiator, opening.provider]
+    }
+
+    fn open_between(state: &State) -> Option<(Did, Did)> {
+        let opening = state.opening();
+        (!state.name().is_terminal()).then_some((opening.initiator, opening.provider))
+    }
+
+    fn told(before: &State, event: &Event, after: &State) -> Option<Told> {
+        told::code(event, after).map(|code| Told::error(code, before.opener()))
+    }
+
+    fn after_downtime(state: &State, gap_ms: u64, _back_at: TimestampMs) -> Option<State> {
+        state.after_downtime(gap_ms)
+    }
+
+    fn parameters(state: &State) -> &Arc<Parameters> {
+        &state.opening().parameters
+    }
+
+    fn with_parameters(state: State, parameters: Arc<Parameters>) -> State {
+        state.with_parameters(parameters)
     }
 }

@@ -18,7 +18,8 @@ use x811_protocol::event::{
     NetworkEvent, NetworkSighted, RulesChanged, SettlementEvent,
 };
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::State;
+use x811_protocol::interaction::{Interaction, State};
+use x811_protocol::kernel::SubjectMachine as _;
 use x811_protocol::observation::{Block, NetworkHead};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::payload::is_reserved;
@@ -416,7 +417,9 @@ impl World {
     }
 
     fn shift_every_clock(&mut self, gap_ms: u64, back_at: TimestampMs) {
-        self.change_every_live(|state| state.after_downtime(gap_ms));
+        self.change_every_live(|state| {
+            Interaction::after_downtime(&state, gap_ms, back_at).unwrap_or(state)
+        });
         self.move_every_window(gap_ms, back_at);
         let names: Vec<String> = self.networks.keys().cloned().collect();
         for name in names {

@@ -21,6 +21,7 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
 use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::interaction::Interaction;
 use x811_protocol::kernel::{Machine, SubjectMachine};
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
@@ -304,7 +305,7 @@ impl World {
     ) -> Result<(), ContentError> {
         let parameters = self.opened_under(Subject::Interaction(id), opened_under)?;
         let mut live = Arc::unwrap_or_clone(live);
-        live.state = live.state.with_parameters(parameters);
+        live.state = Interaction::with_parameters(live.state, parameters);
         if !live.state.name().is_terminal() {
             let opening = live.state.opening();
             self.count_open_pair((opening.initiator, opening.provider), |open| open + 1);

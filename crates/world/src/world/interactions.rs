@@ -5,13 +5,12 @@ use super::{Fault, Live, OwedNotice, World};
 use imbl::OrdSet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::event::{Effect, Event, SettlementEvent};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Interaction, State, StateName};
-use x811_protocol::kernel::{Machine, Recorded, Told};
+use x811_protocol::interaction::{Interaction, State};
+use x811_protocol::kernel::{Machine, Recorded, SubjectMachine, Told};
 use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
@@ -33,7 +32,7 @@ impl World {
         };
         let state = before.as_ref().map(|live| live.state.clone());
         let state = Interaction::evolve(state, &recorded)?;
-        if state.opening().id != id {
+        if Interaction::id(&state) != id {
             return Err(step.misplaced("the stream is named by the id of its REQUEST"));
         }
         let mut live = match &before {
@@ -44,10 +43,13 @@ impl World {
         self.pause_if_blind(step, &mut live);
         // Nothing of the world has changed up to here. A notice that nobody is owed is refused before
         // anything does, and nothing is refused behind that.
-        let told = told(step.event, &live.state)
-            .map(|code| Told::error(code, before.as_deref().unwrap_or(&live).state.opener()));
-        let opening = live.state.opening();
-        let parties = [opening.initiator, opening.provider];
+        let told = before
+            .as_ref()
+            .and_then(|before| Interaction::told(&before.state, step.event, &live.state));
+        let parties = match told {
+            Some(_) => Interaction::members(&live.state),
+            None => Vec::new(),
+        };
         let owed = &mut live.notices_owed;
         self.settle_notices(step, Subject::Interaction(id), told, &parties, owed)?;
         if let Event::EnvelopeAccepted(accepted) = step.event {
@@ -311,38 +313,4 @@ fn watched_until(state: &State) -> Option<TimestampMs> {
         .paused_since
         .is_none()
         .then(|| aftermath.ends_at())
-}
-
-/// What both parties are told of an event, if anything.
-fn told(event: &Event, after: &State) -> Option<Code> {
-    match event {
-        Event::Lapsed(lapsed) => Some(lapsed.code),
-        Event::Settlement(SettlementEvent::Refuted(refuted)) => Some(refuted.code),
-        Event::Settlement(SettlementEvent::Looked(_)) => disputed_by(after),
-        // No code says that a confirmed payment disappeared; this one is the nearest.
-        Event::Settlement(SettlementEvent::Reversed(_)) => Some(Code::PaymentFailed),
-        Event::Ledger(_)
-        | Event::Network(_)
-        | Event::Agent(_)
-        | Event::EnvelopeAccepted(_)
-        | Event::Settlement(
-            SettlementEvent::Seen(_)
-            | SettlementEvent::Unseen(_)
-            | SettlementEvent::Confirmed(_)
-            | SettlementEvent::Final(_)
-            | SettlementEvent::Returned(_)
-            | SettlementEvent::Late(_),
-        )
-        | Event::NoticeIssued(_)
-        | Event::CycleDrawn(_)
-        | Event::StateRoot(_)
-        | Event::Effect(_) => None,
-    }
-}
-
-/// The code of a dispute that a look led to.
-fn disputed_by(after: &State) -> Option<Code> {
-    after
-        .closing_code()
-        .filter(|_| after.name() == StateName::Disputed)
 }
