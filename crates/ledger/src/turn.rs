@@ -293,14 +293,11 @@ fn converse(
         facts,
     };
     let mut journal = SubjectJournal::<Interaction>::open(draft, id, Some(&message.body), now);
-    let execution = execute::<Interaction>(&mut journal, &input, &surroundings.context(), now)?;
-    if let Some(fault) = journal.fault {
-        return Err(fault);
-    }
-    Ok(match (execution.outcome, journal.accepted) {
-        (Ok(_), Some(accepted)) => TurnVerdict::Recorded(accepted.position),
-        (Ok(_), None) => TurnVerdict::Refused(Refusal::state("the message changes nothing")),
-        (Err(refusal), _) => match repeated(draft, message, facts, id) {
+    let execution = execute::<Interaction, _>(&mut journal, &input, &surroundings.context(), now)?;
+    Ok(match execution.outcome {
+        Ok(Some(position)) => TurnVerdict::Recorded(position),
+        Ok(None) => TurnVerdict::Refused(Refusal::state("the message changes nothing")),
+        Err(refusal) => match repeated(draft, message, facts, id) {
             // It found the lapse of the confirmation window, which does not end anything.
             Some(position) => TurnVerdict::Repeats(position),
             None => TurnVerdict::Refused(refusal),

@@ -12,7 +12,7 @@ use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkEvent, NetworkSigh
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Input, Interaction};
-use x811_protocol::kernel::{Illegal, Journal as _, execute, lapse_next};
+use x811_protocol::kernel::{Journal as _, execute, lapse_next};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
 use x811_protocol::round::{self, CycleDrawn, Round};
 use x811_protocol::stream::{Stream, Subject};
@@ -305,7 +305,7 @@ fn decide_sweep(
         now,
         |journal, surroundings| {
             let input = Input::Sweep(sweep);
-            execute::<Interaction>(journal, &input, &surroundings.context(), now).map(|_| ())
+            execute::<Interaction, _>(journal, &input, &surroundings.context(), now).map(|_| ())
         },
     )
 }
@@ -456,15 +456,14 @@ fn lapse_of<M: Findable>(
     context: &M::Context<'_>,
     now: TimestampMs,
 ) -> Result<Option<Code>, Fault> {
-    let ended = lapse_in(&mut journal, context, now)?;
-    journal.fault.map_or(Ok(ended), Err)
+    lapse_in(&mut journal, context, now)
 }
 
 fn lapse_in<M: Findable>(
     journal: &mut SubjectJournal<'_, M>,
     context: &M::Context<'_>,
     now: TimestampMs,
-) -> Result<Option<Code>, Illegal> {
+) -> Result<Option<Code>, Fault> {
     let lapse = lapse_next(journal, context, now)?;
     let is_over = journal.state().is_some_and(M::is_terminal);
     let code = match lapse {
@@ -502,7 +501,7 @@ fn with_interaction(
     id: InteractionId,
     (claimed, awaited): (BTreeSet<Claim>, BTreeSet<TxHash>),
     now: TimestampMs,
-    act: impl FnOnce(&mut SubjectJournal<'_, Interaction>, &Surroundings) -> Result<(), Illegal>,
+    act: impl FnOnce(&mut SubjectJournal<'_, Interaction>, &Surroundings) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let Some(live) = draft.world().watching(id) else {
         return Ok(());
@@ -517,8 +516,7 @@ fn with_interaction(
     };
     let surroundings = surroundings.awaiting(awaited);
     let mut journal = SubjectJournal::open(draft, id, None, now);
-    act(&mut journal, &surroundings)?;
-    journal.fault.map_or(Ok(()), Err)
+    act(&mut journal, &surroundings)
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ pub struct Illegal {
 }
 
 /// A pure state machine over the log's events.
-pub trait Machine {
+pub trait Machine: Sized + 'static {
     /// What is known after the events so far.
     type State;
     /// What can happen from outside: a message or an observation.
@@ -253,14 +253,17 @@ pub trait SubjectMachine:
 
 /// Where one stream's events go as they are decided: seals, evolves, keeps.
 pub trait Journal<M: Machine> {
+    /// Why an event cannot be recorded: a defect that must stop the writer.
+    type Fault: From<Illegal>;
+
     /// The state after everything recorded so far.
     fn state(&self) -> Option<&M::State>;
 
-    /// Records `event` and evolves the state with it.
+    /// Records `event`, evolves the state with it, and returns the position of its record.
     ///
     /// # Errors
-    /// When `evolve` refuses what was decided: a defect that must stop the writer.
-    fn record(&mut self, event: Event) -> Result<(), Illegal>;
+    /// When `evolve` or the log refuses what was decided.
+    fn record(&mut self, event: Event) -> Result<u64, Self::Fault>;
 }
 
 /// What `execute` did.
@@ -268,8 +271,8 @@ pub trait Journal<M: Machine> {
 pub struct Execution {
     /// Codes of the lapses that were due and have been recorded first.
     pub lapses: Vec<Code>,
-    /// Number of events the input itself caused, or its refusal.
-    pub outcome: Result<usize, Refusal>,
+    /// Position of the first event the input itself caused, if it caused one, or its refusal.
+    pub outcome: Result<Option<u64>, Refusal>,
 }
 
 /// Applies due lapses, then decides `input` and records what follows.
@@ -278,13 +281,13 @@ pub struct Execution {
 /// closed its stream is answered with the lapse's code (ledger-contract.md section 1.3).
 ///
 /// # Errors
-/// [`Illegal`] when `evolve` refuses what `decide` or `expire` produced.
-pub fn execute<M: Machine>(
-    journal: &mut impl Journal<M>,
+/// The fault of the journal, when it refuses what `decide` or `expire` produced.
+pub fn execute<M: Machine, J: Journal<M>>(
+    journal: &mut J,
     input: &M::Input<'_>,
     context: &M::Context<'_>,
     now: TimestampMs,
-) -> Result<Execution, Illegal> {
+) -> Result<Execution, J::Fault> {
     let lapses = lapse_due(journal, context, now)?;
     if let Some(code) = lapses.last()
         && journal.state().is_some_and(M::is_terminal)
@@ -294,11 +297,12 @@ pub fn execute<M: Machine>(
     }
     let outcome = match M::decide(journal.state(), input, context, now) {
         Ok(events) => {
-            let count = events.len();
+            let mut first = None;
             for event in events {
-                journal.record(event)?;
+                let position = journal.record(event)?;
+                first = first.or(Some(position));
             }
-            Ok(count)
+            Ok(first)
         }
         Err(refusal) => Err(refusal),
     };
@@ -308,12 +312,12 @@ pub fn execute<M: Machine>(
 /// Records every lapse that is due at `now` and returns their codes.
 ///
 /// # Errors
-/// [`Illegal`] when `evolve` refuses the lapse.
-pub fn lapse_due<M: Machine>(
-    journal: &mut impl Journal<M>,
+/// The fault of the journal, when it refuses the lapse.
+pub fn lapse_due<M: Machine, J: Journal<M>>(
+    journal: &mut J,
     context: &M::Context<'_>,
     now: TimestampMs,
-) -> Result<Vec<Code>, Illegal> {
+) -> Result<Vec<Code>, J::Fault> {
     let mut lapses = Vec::new();
     while let Some(event) = lapse_next(journal, context, now)? {
         if let Event::Lapsed(lapsed) = &event {
@@ -326,12 +330,12 @@ pub fn lapse_due<M: Machine>(
 /// Records the lapse that is due first at `now` and returns its event; `None` where nothing is due.
 ///
 /// # Errors
-/// [`Illegal`] when `evolve` refuses the lapse.
-pub fn lapse_next<M: Machine>(
-    journal: &mut impl Journal<M>,
+/// The fault of the journal, when it refuses the lapse.
+pub fn lapse_next<M: Machine, J: Journal<M>>(
+    journal: &mut J,
     context: &M::Context<'_>,
     now: TimestampMs,
-) -> Result<Option<Event>, Illegal> {
+) -> Result<Option<Event>, J::Fault> {
     let due = journal.state().filter(|state| {
         let deadline = M::deadline(state);
         deadline.is_some_and(|deadline| now > deadline)

@@ -10,7 +10,6 @@ use x811_protocol::kernel::{Execution, execute};
 use x811_protocol::refusal::Refusal;
 use x811_protocol::time::TimestampMs;
 use x811_world::Fault;
-use x811_world::Findable;
 use x811_world::quota;
 use x811_world::reading::not_open;
 use x811_world::surroundings::contract::Surroundings;
@@ -35,20 +34,14 @@ pub(super) fn negotiate(
     };
     let mut journal = SubjectJournal::<Contract>::open(draft, id, Some(&message.body), now);
     let execution = execute(&mut journal, &input, &surroundings.context(), now)?;
-    outcome_of(journal, execution)
+    Ok(verdict_of(execution))
 }
 
 /// What a message about a machine's subject came to.
-pub(super) fn outcome_of<M: Findable>(
-    journal: SubjectJournal<'_, M>,
-    execution: Execution,
-) -> Result<TurnVerdict, Fault> {
-    if let Some(fault) = journal.fault {
-        return Err(fault);
+pub(super) fn verdict_of(execution: Execution) -> TurnVerdict {
+    match execution.outcome {
+        Ok(Some(position)) => TurnVerdict::Recorded(position),
+        Ok(None) => TurnVerdict::Refused(Refusal::state("the message changes nothing")),
+        Err(refusal) => TurnVerdict::Refused(refusal),
     }
-    Ok(match (execution.outcome, journal.accepted) {
-        (Ok(_), Some(accepted)) => TurnVerdict::Recorded(accepted.position),
-        (Ok(_), None) => TurnVerdict::Refused(Refusal::state("the message changes nothing")),
-        (Err(refusal), _) => TurnVerdict::Refused(refusal),
-    })
 }

@@ -1,6 +1,6 @@
 //! The turn of an advert: what an agent says that it can do.
 
-use super::contract::outcome_of;
+use super::contract::verdict_of;
 use crate::answer::TurnVerdict;
 use crate::draft::{BatchDraft, SubjectJournal};
 use crate::submission::Submission;
@@ -34,5 +34,5 @@ pub(super) fn advertise(
     };
     let mut journal = SubjectJournal::<Descriptor>::open(draft, agent, Some(&message.body), now);
     let execution = execute(&mut journal, &input, &surroundings.context(), now)?;
-    outcome_of(journal, execution)
+    Ok(verdict_of(execution))
 }

@@ -1,6 +1,6 @@
 //! The turns of messages about a round.
 
-use super::contract::outcome_of;
+use super::contract::verdict_of;
 use crate::answer::TurnVerdict;
 use crate::draft::{BatchDraft, SubjectJournal};
 use crate::submission::Submission;
@@ -45,7 +45,7 @@ pub(super) fn take_part(
     };
     let mut journal = SubjectJournal::<Round>::open(draft, id, Some(&message.body), now);
     let execution = execute(&mut journal, &input, &surroundings.context(), now)?;
-    if matches!(execution.outcome, Ok(0)) && journal.fault.is_none() {
+    if matches!(execution.outcome, Ok(None)) {
         let first = draft.world().round(id);
         let first = first.and_then(|live| round::first_of(&live.state, header.from, facts));
         if let Some(position) = first {
@@ -55,5 +55,5 @@ pub(super) fn take_part(
             "you have said so already",
         )));
     }
-    outcome_of(journal, execution)
+    Ok(verdict_of(execution))
 }

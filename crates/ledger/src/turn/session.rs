@@ -1,7 +1,7 @@
 //! The turns of messages about a session, and of a revocation.
 
 use super::Lookups;
-use super::contract::outcome_of;
+use super::contract::verdict_of;
 use crate::answer::TurnVerdict;
 use crate::draft::{BatchDraft, SubjectJournal};
 use crate::submission::Submission;
@@ -57,7 +57,7 @@ pub(super) fn negotiate(
     };
     let mut journal = SubjectJournal::<Session>::open(draft, id, Some(&message.body), now);
     let execution = execute(&mut journal, &input, &surroundings.context(), now)?;
-    outcome_of(journal, execution)
+    Ok(verdict_of(execution))
 }
 
 fn just_published() -> Refusal {
@@ -86,5 +86,5 @@ pub(super) fn revoke(
     };
     let mut journal = SubjectJournal::<Agreement>::open(draft, id, Some(&message.body), now);
     let execution = execute(&mut journal, &input, &(), now)?;
-    outcome_of(journal, execution)
+    Ok(verdict_of(execution))
 }

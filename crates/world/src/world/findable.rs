@@ -7,7 +7,7 @@ use x811_protocol::kernel::{Machine, SubjectMachine};
 use x811_protocol::stream::Subject;
 
 /// A machine whose subjects can be found.
-pub trait Findable: Machine<State: Clone> {
+pub trait Findable: Machine {
     /// What one of its subjects is named by.
     type Name: Copy;
 
@@ -15,10 +15,10 @@ pub trait Findable: Machine<State: Clone> {
     fn subject(name: Self::Name) -> Subject;
 
     /// Its state, while it takes records.
-    fn state(world: &World, name: Self::Name) -> Option<Self::State>;
+    fn state(world: &World, name: Self::Name) -> Option<&Self::State>;
 
     /// Its state after the last record, also when that ended it.
-    fn latest(world: &World, name: Self::Name) -> Option<Self::State>;
+    fn latest(world: &World, name: Self::Name) -> Option<&Self::State>;
 }
 
 impl Findable for Interaction {
@@ -28,12 +28,12 @@ impl Findable for Interaction {
         Subject::Interaction(name)
     }
 
-    fn state(world: &World, name: InteractionId) -> Option<State> {
-        world.watching(name).map(|live| live.state.clone())
+    fn state(world: &World, name: InteractionId) -> Option<&State> {
+        world.watching(name).map(|live| &live.state)
     }
 
-    fn latest(world: &World, name: InteractionId) -> Option<State> {
-        world.latest(name).map(|live| live.state.clone())
+    fn latest(world: &World, name: InteractionId) -> Option<&State> {
+        world.latest(name).map(|live| &live.state)
     }
 }
 
@@ -44,11 +44,11 @@ impl<M: HeldMachine> Findable for M {
         <M as SubjectMachine>::subject(name)
     }
 
-    fn state(world: &World, name: M::Id) -> Option<M::State> {
-        M::of(world).get(name).map(|live| live.state.clone())
+    fn state(world: &World, name: M::Id) -> Option<&M::State> {
+        M::of(world).get(name).map(|live| &live.state)
     }
 
-    fn latest(world: &World, name: M::Id) -> Option<M::State> {
-        M::of(world).latest(name).map(|live| live.state.clone())
+    fn latest(world: &World, name: M::Id) -> Option<&M::State> {
+        M::of(world).latest(name).map(|live| &live.state)
     }
 }

@@ -231,7 +231,7 @@ impl World {
     fn submit(&mut self, number: usize, envelope: &AcceptedHeader, facts: &Facts) -> Outcome {
         self.run(number, |journal, context, now| {
             let input = Input::Message { envelope, facts };
-            execute::<Interaction>(journal, &input, context, now)
+            execute::<Interaction, _>(journal, &input, context, now)
         })
     }
 
@@ -249,7 +249,7 @@ impl World {
     /// Shows an interaction a look at a network.
     pub(crate) fn observe(&mut self, number: usize, sweep: &Sweep) -> Outcome {
         self.run(number, |journal, context, now| {
-            execute::<Interaction>(journal, &Input::Sweep(sweep), context, now)
+            execute::<Interaction, _>(journal, &Input::Sweep(sweep), context, now)
         })
     }
 
@@ -277,10 +277,10 @@ impl World {
     /// Records what is due.
     pub(crate) fn tick(&mut self, number: usize) -> Outcome {
         self.run(number, |journal, context, now| {
-            let lapses = lapse_due::<Interaction>(journal, context, now)?;
+            let lapses = lapse_due::<Interaction, _>(journal, context, now)?;
             Ok(Execution {
                 lapses,
-                outcome: Ok(0),
+                outcome: Ok(None),
             })
         })
     }
@@ -499,11 +499,13 @@ struct Writer<'a> {
 }
 
 impl Journal<Interaction> for Writer<'_> {
+    type Fault = Illegal;
+
     fn state(&self) -> Option<&State> {
         self.state.as_ref()
     }
 
-    fn record(&mut self, event: Event) -> Result<(), Illegal> {
+    fn record(&mut self, event: Event) -> Result<u64, Illegal> {
         let position = self.log.len() as u64;
         let recorded = Recorded {
             event: &event,
@@ -520,7 +522,7 @@ impl Journal<Interaction> for Writer<'_> {
             event,
             at: self.now,
         });
-        Ok(())
+        Ok(position)
     }
 }
 
