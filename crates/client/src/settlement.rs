@@ -5,7 +5,7 @@
 //! again from records that were checked, and has to come out the same.
 
 use x811_protocol::id::InteractionId;
-use x811_protocol::kernel::Recorded;
+use x811_protocol::machine::Recorded;
 use x811_protocol::settlement_view::{Live, SettlementView};
 
 use crate::http::{ClientError, LedgerClient};

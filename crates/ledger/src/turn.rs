@@ -20,8 +20,8 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Derived, EnvelopeAccepted, Event};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::{EnvelopeId, InteractionId};
-use x811_protocol::interaction::{Input, Interaction, repeated_payment};
-use x811_protocol::kernel::execute;
+use x811_protocol::interaction::{Interaction, repeated_payment};
+use x811_protocol::machine::{AnswerRecord, Input, execute};
 use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::stream::{Stream, Subject};
@@ -288,15 +288,15 @@ fn converse(
     let Some(surroundings) = surroundings else {
         return Ok(TurnVerdict::Refused(not_open()));
     };
-    let input = Input::Message {
+    let input = Input {
         envelope: &message.header,
         facts,
     };
     let mut journal = SubjectJournal::<Interaction>::open(draft, id, Some(&message.body), now);
     let execution = execute::<Interaction, _>(&mut journal, &input, &surroundings.context(), now)?;
     Ok(match execution.outcome {
-        Ok(Some(position)) => TurnVerdict::Recorded(position),
-        Ok(None) => TurnVerdict::Refused(Refusal::state("the message changes nothing")),
+        Ok(AnswerRecord::New(position)) => TurnVerdict::Recorded(position),
+        Ok(AnswerRecord::Repeated(first)) => TurnVerdict::Repeats(first),
         Err(refusal) => match repeated(draft, message, facts, id) {
             // It found the lapse of the confirmation window, which does not end anything.
             Some(position) => TurnVerdict::Repeats(position),

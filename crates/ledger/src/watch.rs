@@ -11,10 +11,11 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkEvent, NetworkSighted};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Input, Interaction};
-use x811_protocol::kernel::{Journal as _, execute, lapse_next};
+use x811_protocol::interaction::{self, Interaction};
+use x811_protocol::machine::{Journal as _, Machine as _, lapse_due, lapse_next};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
 use x811_protocol::round::{self, CycleDrawn, Round};
+use x811_protocol::settlement;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 use x811_world::Findable;
@@ -298,16 +299,26 @@ fn decide_sweep(
         .chain(draft.claims())
         .collect();
     let awaited = awaited(draft.world(), sweep, id);
-    with_interaction(
-        draft,
-        id,
-        (claimed, awaited),
-        now,
-        |journal, surroundings| {
-            let input = Input::Sweep(sweep);
-            execute::<Interaction, _>(journal, &input, &surroundings.context(), now).map(|_| ())
-        },
-    )
+    with_interaction(draft, id, now, |journal, surroundings| {
+        let context = surroundings.context();
+        let lapses = lapse_due(journal, &context, now)?;
+        let looked_up = settlement::Context {
+            awaited: &awaited,
+            claimed: &claimed,
+            last_receipt: context.provider.last_receipt,
+            ledger: context.ledger,
+            parameters: context.parameters,
+            receipts: context.provider.receipts,
+        };
+        // What a lapse has just ended is looked at by the next sweep.
+        let state = journal.state();
+        let state = state.filter(|state| lapses.is_empty() || !Interaction::is_terminal(state));
+        let events = state.map(|state| interaction::observe(state, sweep, &looked_up, now));
+        for event in events.unwrap_or_default() {
+            journal.record(event)?;
+        }
+        Ok(())
+    })
 }
 
 /// Of what an interaction that is over declared, the transactions that others wait for.
@@ -404,16 +415,10 @@ fn lapse_next_of(
     match subject {
         Subject::Interaction(id) => {
             let mut ended = None;
-            with_interaction(
-                draft,
-                id,
-                Default::default(),
-                now,
-                |journal, surroundings| {
-                    ended = lapse_in(journal, &surroundings.context(), now)?;
-                    Ok(())
-                },
-            )?;
+            with_interaction(draft, id, now, |journal, surroundings| {
+                ended = lapse_in(journal, &surroundings.context(), now)?;
+                Ok(())
+            })?;
             Ok(ended)
         }
         // Time does nothing to what an agent says of itself, and an exclusion ends without a record.
@@ -499,7 +504,6 @@ fn networks(world: &World) -> Vec<String> {
 fn with_interaction(
     draft: &mut BatchDraft,
     id: InteractionId,
-    (claimed, awaited): (BTreeSet<Claim>, BTreeSet<TxHash>),
     now: TimestampMs,
     act: impl FnOnce(&mut SubjectJournal<'_, Interaction>, &Surroundings) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
@@ -510,11 +514,10 @@ fn with_interaction(
         live.state.opening().initiator,
         live.state.opening().provider,
     );
-    let surroundings = Surroundings::between(draft.world(), initiator, provider, claimed, now);
+    let surroundings = Surroundings::between(draft.world(), initiator, provider, now);
     let Some(surroundings) = surroundings else {
         return Ok(());
     };
-    let surroundings = surroundings.awaiting(awaited);
     let mut journal = SubjectJournal::open(draft, id, None, now);
     act(&mut journal, &surroundings)
 }

@@ -17,7 +17,7 @@
 //! | [`event`], [`parameters`], [`observation`] | what the log records and what it was decided on |
 //! | [`stream`] | names of the log's streams and of what they are about |
 //! | [`jws`] | signatures inside a payload |
-//! | [`kernel`], [`interaction`], [`contract`], [`capability`], [`round`] | the machines |
+//! | [`machine`], [`interaction`], [`contract`], [`capability`], [`round`] | the machines |
 //! | [`settlement`] | what pays, whoever owes it |
 //! | [`settlement_view`] | where an interaction's money is, read off its records |
 //! | [`answer`] | what the ledger answers over HTTP, for who writes it and who reads it |
@@ -44,9 +44,9 @@ pub mod id;
 pub mod interaction;
 pub mod json;
 pub mod jws;
-pub mod kernel;
 pub mod key;
 pub mod loopback;
+pub mod machine;
 pub mod money;
 pub mod narration;
 pub mod observation;

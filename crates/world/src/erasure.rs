@@ -19,8 +19,8 @@ use x811_protocol::event::{BodiesErased, CloseReason, Effect, ErasureOrder, Even
 use x811_protocol::facts::{CapabilityFacts, Facts};
 use x811_protocol::id::{AgreementId, InteractionId};
 use x811_protocol::interaction::{Interaction, State, StateName};
-use x811_protocol::kernel::{Machine as _, Recorded};
 use x811_protocol::key::Profile;
+use x811_protocol::machine::{Machine as _, Recorded};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;

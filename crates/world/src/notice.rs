@@ -7,7 +7,7 @@ use x811_protocol::code::Code;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{CAPABILITY_NOTICE, CONSENSUS_NOTICE, CoreType, MessageType};
-use x811_protocol::kernel::{News, SubjectMachine};
+use x811_protocol::machine::{Machine, News};
 use x811_protocol::round::{Outcome, signal_type};
 use x811_protocol::stream::Subject;
 

@@ -26,7 +26,7 @@ use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{EnvelopeAccepted, Event};
 use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::InteractionId;
-use x811_protocol::kernel::SubjectMachine;
+use x811_protocol::machine::Machine;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
@@ -148,7 +148,7 @@ for_each_machine!(shown);
 
 /// The row of a subject in some state: by its name, its open window's end and kind, and what is shown besides.
 #[expect(clippy::expect_used, reason = "structs with string keys")]
-fn row_of<M: SubjectMachine>(
+fn row_of<M: Machine>(
     live: &Live<M::State>,
     state: &str,
     deadline: Option<(TimestampMs, DeadlineKind)>,

@@ -12,7 +12,7 @@ use x811_protocol::evm::TxHash;
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Schedule, Settlement, State};
-use x811_protocol::kernel::Recorded;
+use x811_protocol::machine::Recorded;
 use x811_protocol::observation::{BlindCause, Block};
 use x811_protocol::parameters::Network;
 use x811_protocol::settlement_view::{Due, Live, NetworkRules, SettlementClock, SettlementView};

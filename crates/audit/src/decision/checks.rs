@@ -1,20 +1,23 @@
 //! Decides again what the ledger decided, from the log alone, and compares.
 
 use x811_eventlog::FORMAT_VERSION;
-use x811_protocol::capability::{agreement, descriptor, session};
-use x811_protocol::contract;
+use x811_protocol::capability::agreement::Agreement;
+use x811_protocol::capability::descriptor::Descriptor;
+use x811_protocol::capability::session::Session;
+use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{AcceptedHeader, CoreType, MessageType};
 use x811_protocol::event::{
-    AgentEvent, AgentStatusChanged, Derived, EnvelopeAccepted, Event, LedgerEvent, LedgerResumed,
+    AgentEvent, AgentStatusChanged, EnvelopeAccepted, Event, LedgerEvent, LedgerResumed,
     NetworkEvent, NetworkSighted, SettlementEvent,
 };
 use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts};
 use x811_protocol::id::{ContractId, InteractionId, RoundId, SessionId};
-use x811_protocol::interaction::{Context, derived};
+use x811_protocol::interaction::{Context, Interaction};
+use x811_protocol::machine::{Conclusion, Input, Machine};
 use x811_protocol::parameters::Leniency;
 use x811_protocol::refusal::Refusal;
-use x811_protocol::round;
+use x811_protocol::round::Round;
 
 use crate::finding::findings::{Cause, Findings};
 use crate::finding::unchecked::Unchecked;
@@ -206,7 +209,7 @@ impl Decided<'_> {
             Some(Subject::Session(id)) => self.session_message(id, accepted, findings),
             Some(Subject::Agreement(id)) => {
                 let state = self.before.agreement(id).map(|live| &live.state);
-                let again = agreement::derived(state, &accepted.envelope, &accepted.facts);
+                let again = Agreement::decide(state, &input_of(accepted), &(), self.at);
                 self.derived_again(accepted, again, findings);
             }
             Some(Subject::Round(id)) => self.round_message(id, accepted, findings),
@@ -227,13 +230,8 @@ impl Decided<'_> {
             let opening = live.state.opening();
             (opening.initiator, opening.provider)
         });
-        let Some(surroundings) = Surroundings::between(
-            self.before,
-            initiator,
-            provider,
-            Default::default(),
-            self.at,
-        ) else {
+        let Some(surroundings) = Surroundings::between(self.before, initiator, provider, self.at)
+        else {
             return;
         };
         let surroundings = surroundings.naming(self.before, id, envelope, &accepted.facts);
@@ -246,7 +244,7 @@ impl Decided<'_> {
         let state = live.map(|live| &live.state);
         self.derived_again(
             accepted,
-            derived(state, envelope, &accepted.facts, &context, self.at),
+            Interaction::decide(state, &input_of(accepted), &context, self.at),
             findings,
         );
     }
@@ -267,7 +265,7 @@ impl Decided<'_> {
         let context = surroundings.context();
         let live = self.before.contract(id);
         let state = live.map(|live| &live.state);
-        let again = contract::derived(state, envelope, &accepted.facts, &context, self.at);
+        let again = Contract::decide(state, &input_of(accepted), &context, self.at);
         self.derived_again(accepted, again, findings);
     }
 
@@ -276,10 +274,10 @@ impl Decided<'_> {
         let Some(surroundings) = surroundings::descriptor::Surroundings::of(self.before) else {
             return;
         };
-        let (envelope, context) = (&accepted.envelope, surroundings.context());
+        let context = surroundings.context();
         let live = self.before.descriptor(agent);
         let state = live.map(|live| &live.state);
-        let again = descriptor::derived(state, envelope, &accepted.facts, &context);
+        let again = Descriptor::decide(state, &input_of(accepted), &context, self.at);
         self.derived_again(accepted, again, findings);
     }
 
@@ -307,7 +305,7 @@ impl Decided<'_> {
         if matches!(facts, Facts::Capability(CapabilityFacts::Agree(_))) {
             self.terms_are_signed(state, envelope, findings);
         }
-        let again = session::derived(state, envelope, facts, &surroundings.context(), self.at);
+        let again = Session::decide(state, &input_of(accepted), &surroundings.context(), self.at);
         self.derived_again(accepted, again, findings);
     }
 
@@ -334,17 +332,22 @@ impl Decided<'_> {
         }
         let surroundings = surroundings.with_head_of(id, accepted.derived.seed.as_ref());
         let state = self.before.round(id).map(|live| &live.state);
-        let input = round::Input { envelope, facts };
-        let again = round::derived(state, &input, &surroundings.context(), self.at);
+        let again = Round::decide(state, &input_of(accepted), &surroundings.context(), self.at);
         self.derived_again(accepted, again, findings);
     }
 
     fn derived_again(
         &self,
         accepted: &EnvelopeAccepted,
-        again: Result<Derived, Refusal>,
+        again: Result<Conclusion, Refusal>,
         findings: &mut Findings,
     ) {
+        let again = again.and_then(|again| match again {
+            Conclusion::Record(derived) => Ok(derived),
+            Conclusion::Repeat { .. } => {
+                Err(Refusal::state("its sender has said the same already"))
+            }
+        });
         match again {
             Err(refusal) => {
                 let sentence = format!("the rules refuse this message here: {refusal}");
@@ -443,6 +446,14 @@ impl Decided<'_> {
             let sentence = format!("nothing was seen for {} ms", self.at.since(since));
             self.differs("blind_ms", sentence, findings);
         }
+    }
+}
+
+/// The message of a record as its machine decides on it.
+const fn input_of(accepted: &EnvelopeAccepted) -> Input<'_> {
+    Input {
+        envelope: &accepted.envelope,
+        facts: &accepted.facts,
     }
 }
 

@@ -7,7 +7,7 @@ use x811_protocol::code::Code;
 use x811_protocol::envelope::{AcceptedHeader, ParsedEnvelope};
 use x811_protocol::event::{Event, NoticeIssued};
 use x811_protocol::jws::{self, DetachedJws};
-use x811_protocol::kernel::News;
+use x811_protocol::machine::News;
 use x811_protocol::round::Phase;
 use x811_protocol::stream::{Stream, Subject};
 

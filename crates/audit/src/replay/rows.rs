@@ -14,7 +14,7 @@ use x811_protocol::event::{Effect, Event, LedgerEvent};
 use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::interaction::StateName;
-use x811_protocol::kernel::News;
+use x811_protocol::machine::News;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::Rounds;
 use x811_protocol::round;

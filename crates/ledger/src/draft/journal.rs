@@ -3,7 +3,7 @@
 use super::BatchDraft;
 use std::sync::Arc;
 use x811_protocol::event::Event;
-use x811_protocol::kernel::Journal;
+use x811_protocol::machine::Journal;
 use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
 use x811_world::{Fault, Findable};
@@ -11,7 +11,7 @@ use x811_world::{Fault, Findable};
 /// One subject's stream in a draft.
 pub(crate) struct SubjectJournal<'a, M: Findable> {
     draft: &'a mut BatchDraft,
-    name: M::Name,
+    id: M::Id,
     now: TimestampMs,
     /// Body of the envelope being decided.
     body: Option<&'a Arc<[u8]>>,
@@ -22,13 +22,13 @@ pub(crate) struct SubjectJournal<'a, M: Findable> {
 impl<'a, M: Findable> SubjectJournal<'a, M> {
     pub(crate) fn open(
         draft: &'a mut BatchDraft,
-        name: M::Name,
+        id: M::Id,
         body: Option<&'a Arc<[u8]>>,
         now: TimestampMs,
     ) -> SubjectJournal<'a, M> {
         SubjectJournal {
             draft,
-            name,
+            id,
             now,
             body,
             has_recorded: false,
@@ -42,15 +42,15 @@ impl<M: Findable> Journal<M> for SubjectJournal<'_, M> {
     fn state(&self) -> Option<&M::State> {
         let world = self.draft.world();
         if self.has_recorded {
-            M::latest(world, self.name)
+            M::latest(world, self.id)
         } else {
-            M::state(world, self.name)
+            M::state(world, self.id)
         }
     }
 
     fn record(&mut self, event: Event) -> Result<u64, Fault> {
         let body = self.body.filter(|_| event.envelope().is_some());
-        let stream = Stream::Of(M::subject(self.name));
+        let stream = Stream::Of(M::subject(self.id));
         let appended = self.draft.append(&stream, event, body, self.now)?;
         self.has_recorded = true;
         Ok(appended.position)

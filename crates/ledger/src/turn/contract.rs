@@ -3,11 +3,10 @@
 use crate::answer::TurnVerdict;
 use crate::draft::{BatchDraft, SubjectJournal};
 use crate::submission::Submission;
-use x811_protocol::contract::{Contract, Input};
+use x811_protocol::contract::Contract;
 use x811_protocol::facts::Facts;
 use x811_protocol::id::ContractId;
-use x811_protocol::kernel::{Execution, execute};
-use x811_protocol::refusal::Refusal;
+use x811_protocol::machine::{AnswerRecord, Execution, Input, execute};
 use x811_protocol::time::TimestampMs;
 use x811_world::Fault;
 use x811_world::quota;
@@ -40,8 +39,8 @@ pub(super) fn negotiate(
 /// What a message about a machine's subject came to.
 pub(super) fn verdict_of(execution: Execution) -> TurnVerdict {
     match execution.outcome {
-        Ok(Some(position)) => TurnVerdict::Recorded(position),
-        Ok(None) => TurnVerdict::Refused(Refusal::state("the message changes nothing")),
+        Ok(AnswerRecord::New(position)) => TurnVerdict::Recorded(position),
+        Ok(AnswerRecord::Repeated(first)) => TurnVerdict::Repeats(first),
         Err(refusal) => TurnVerdict::Refused(refusal),
     }
 }

@@ -7,9 +7,9 @@ use crate::submission::Submission;
 use crate::watch;
 use x811_protocol::facts::Facts;
 use x811_protocol::id::RoundId;
-use x811_protocol::kernel::execute;
+use x811_protocol::machine::{Input, execute};
 use x811_protocol::refusal::Refusal;
-use x811_protocol::round::{self, Input, Round};
+use x811_protocol::round::Round;
 use x811_protocol::time::TimestampMs;
 use x811_world::Fault;
 use x811_world::quota;
@@ -31,12 +31,12 @@ pub(super) fn take_part(
     for named in facts.names() {
         watch::lapse_one(draft, named, now)?;
     }
-    let Facts::Consensus(facts) = facts else {
+    let Facts::Consensus(of_round) = facts else {
         return Ok(TurnVerdict::Refused(Refusal::state(
             "it is no message of a round: name the round in one that is",
         )));
     };
-    let Some(surroundings) = Surroundings::of(draft.world(), header.from, facts, now) else {
+    let Some(surroundings) = Surroundings::of(draft.world(), header.from, of_round, now) else {
         return Ok(TurnVerdict::Refused(not_open()));
     };
     let input = Input {
@@ -45,15 +45,5 @@ pub(super) fn take_part(
     };
     let mut journal = SubjectJournal::<Round>::open(draft, id, Some(&message.body), now);
     let execution = execute(&mut journal, &input, &surroundings.context(), now)?;
-    if matches!(execution.outcome, Ok(None)) {
-        let first = draft.world().round(id);
-        let first = first.and_then(|live| round::first_of(&live.state, header.from, facts));
-        if let Some(position) = first {
-            return Ok(TurnVerdict::Repeats(position));
-        }
-        return Ok(TurnVerdict::Refused(Refusal::state(
-            "you have said so already",
-        )));
-    }
     Ok(verdict_of(execution))
 }

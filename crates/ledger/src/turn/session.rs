@@ -6,12 +6,12 @@ use crate::answer::TurnVerdict;
 use crate::draft::{BatchDraft, SubjectJournal};
 use crate::submission::Submission;
 use crate::watch;
-use x811_protocol::capability::agreement::{self, Agreement};
-use x811_protocol::capability::session::{Input, Session};
+use x811_protocol::capability::agreement::Agreement;
+use x811_protocol::capability::session::Session;
 use x811_protocol::code::Code;
 use x811_protocol::facts::Facts;
 use x811_protocol::id::{AgreementId, SessionId};
-use x811_protocol::kernel::execute;
+use x811_protocol::machine::{Input, execute};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::time::TimestampMs;
 use x811_world::Fault;
@@ -80,7 +80,7 @@ pub(super) fn revoke(
     if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
         return Ok(TurnVerdict::Refused(limit));
     }
-    let input = agreement::Input {
+    let input = Input {
         envelope: &message.header,
         facts,
     };

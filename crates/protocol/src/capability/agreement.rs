@@ -16,8 +16,7 @@ use crate::event::{
 };
 use crate::facts::{CapabilityFacts, Facts, RequestFacts, UsageLimits};
 use crate::id::{AgreementId, SessionId};
-pub use crate::kernel::Input;
-use crate::kernel::{Illegal, Machine, News, Recorded, SubjectMachine, Told, not_restored};
+use crate::machine::{Conclusion, Illegal, Input, Machine, News, Recorded, Told, not_restored};
 use crate::parameters::Parameters;
 use crate::refusal::{Kind, Refusal};
 use crate::stream::Subject;
@@ -193,10 +192,9 @@ pub enum Agreement {}
 ///
 /// # Errors
 /// Why it is refused.
-pub fn derived(
+fn derived(
     state: Option<&State>,
-    envelope: &AcceptedHeader,
-    facts: &Facts,
+    Input { envelope, facts }: &Input<'_>,
 ) -> Result<Derived, Refusal> {
     let Facts::Capability(CapabilityFacts::Revoke(revoke)) = facts else {
         return Err(Refusal::state("the message revokes nothing"));
@@ -348,8 +346,8 @@ impl Evolving<'_> {
 }
 
 impl Machine for Agreement {
+    type Id = AgreementId;
     type State = State;
-    type Input<'a> = Input<'a>;
     type Context<'a> = ();
 
     fn decide(
@@ -357,12 +355,8 @@ impl Machine for Agreement {
         input: &Input<'_>,
         _context: &(),
         _now: TimestampMs,
-    ) -> Result<Vec<Event>, Refusal> {
-        Ok(vec![Event::EnvelopeAccepted(EnvelopeAccepted {
-            derived: derived(state, input.envelope, input.facts)?,
-            envelope: input.envelope.clone(),
-            facts: input.facts.clone(),
-        })])
+    ) -> Result<Conclusion, Refusal> {
+        derived(state, input).map(Conclusion::Record)
     }
 
     fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
@@ -398,10 +392,6 @@ impl Machine for Agreement {
     fn is_terminal(state: &State) -> bool {
         state.standing != AgreementStanding::Active
     }
-}
-
-impl SubjectMachine for Agreement {
-    type Id = AgreementId;
 
     fn subject(id: AgreementId) -> Subject {
         Subject::Agreement(id)

@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::did::Did;
 use crate::event::{BreachRecorded, Effect, Event, Excluded, ExclusionLifted, LedgerEvent};
 use crate::id::AgreementId;
-use crate::kernel::{Illegal, Machine, News, Recorded, SubjectMachine, Told, not_restored};
+use crate::machine::{Conclusion, Illegal, Input, Machine, News, Recorded, Told, not_restored};
 use crate::parameters::{Exclusion, Parameters};
 use crate::refusal::Refusal;
 use crate::stream::Subject;
@@ -212,16 +212,16 @@ pub const STATE: &str = "recorded";
 pub enum Conduct {}
 
 impl Machine for Conduct {
+    type Id = Did;
     type State = State;
-    type Input<'a> = ();
     type Context<'a> = ();
 
     fn decide(
         _state: Option<&State>,
-        _input: &(),
+        _input: &Input<'_>,
         _context: &(),
         _now: TimestampMs,
-    ) -> Result<Vec<Event>, Refusal> {
+    ) -> Result<Conclusion, Refusal> {
         Err(Refusal::state(
             "no message is about the conduct of an agent",
         ))
@@ -262,10 +262,6 @@ impl Machine for Conduct {
     fn is_terminal(_state: &State) -> bool {
         false
     }
-}
-
-impl SubjectMachine for Conduct {
-    type Id = Did;
 
     fn subject(id: Did) -> Subject {
         Subject::Conduct(id)

@@ -3,11 +3,11 @@
 
 use crate::code::Code;
 use crate::did::Did;
-use crate::envelope::AcceptedHeader;
-use crate::event::{Derived, EnvelopeAccepted, Event};
+use crate::event::{Derived, Event};
 use crate::facts::{AdvertiseFacts, CapabilityFacts, Facts};
-pub use crate::kernel::Input;
-use crate::kernel::{Illegal, Machine, RecordRef, Recorded, SubjectMachine, Told, not_restored};
+use crate::machine::{
+    Conclusion, Illegal, Input, Machine, RecordRef, Recorded, Told, not_restored,
+};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::stream::Subject;
@@ -69,15 +69,14 @@ impl State {
     }
 }
 
-/// What accepting `envelope` rests on besides its facts.
+/// What accepting an advert rests on besides its facts.
 ///
 /// # Errors
 /// Why it is refused: X811-4001 while the ledger takes no descriptors or to another recipient,
 /// CCN-4002 for another revision than the next.
-pub fn derived(
+fn derived(
     state: Option<&State>,
-    envelope: &AcceptedHeader,
-    facts: &Facts,
+    Input { envelope, facts }: &Input<'_>,
     context: &Context<'_>,
 ) -> Result<Derived, Refusal> {
     let Facts::Capability(CapabilityFacts::Advertise(advert)) = facts else {
@@ -152,8 +151,8 @@ fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illega
 pub const STATE: &str = "advertised";
 
 impl Machine for Descriptor {
+    type Id = Did;
     type State = State;
-    type Input<'a> = Input<'a>;
     type Context<'a> = Context<'a>;
 
     fn decide(
@@ -161,12 +160,8 @@ impl Machine for Descriptor {
         input: &Input<'_>,
         context: &Context<'_>,
         _now: TimestampMs,
-    ) -> Result<Vec<Event>, Refusal> {
-        Ok(vec![Event::EnvelopeAccepted(EnvelopeAccepted {
-            derived: derived(state, input.envelope, input.facts, context)?,
-            envelope: input.envelope.clone(),
-            facts: input.facts.clone(),
-        })])
+    ) -> Result<Conclusion, Refusal> {
+        derived(state, input, context).map(Conclusion::Record)
     }
 
     fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
@@ -184,10 +179,6 @@ impl Machine for Descriptor {
     fn is_terminal(_state: &State) -> bool {
         false
     }
-}
-
-impl SubjectMachine for Descriptor {
-    type Id = Did;
 
     fn subject(id: Did) -> Subject {
         Subject::Descriptor(id)

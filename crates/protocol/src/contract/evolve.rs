@@ -7,7 +7,7 @@ use super::{Closing, Engagement, Opening, State, Step, table};
 use crate::event::{Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
 use crate::facts::{ContractOffer, Facts, NegotiationFacts, TermsFacts};
 use crate::id::{ContractId, InteractionId};
-use crate::kernel::{Illegal, Recorded};
+use crate::machine::{Illegal, Recorded};
 use crate::time::TimestampMs;
 
 /// The state after `recorded`.
@@ -191,7 +191,7 @@ mod tests {
     use crate::event::Engaged;
     use crate::facts::AmountOf;
     use crate::id::EnvelopeId;
-    use crate::kernel::{RecordRef, not_restored};
+    use crate::machine::{RecordRef, not_restored};
 
     const INTERACTION: &str = "019b76da-a800-7000-8000-000000000009";
 

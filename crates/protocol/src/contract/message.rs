@@ -3,11 +3,12 @@
 
 use super::state::last_moment;
 use super::table::{self, Sender};
-use super::{Context, Input, Opening, State, StateName};
+use super::{Context, Opening, State, StateName};
 use crate::code::Code;
 use crate::envelope::AcceptedHeader;
-use crate::event::{Derived, EnvelopeAccepted, Event};
+use crate::event::Derived;
 use crate::facts::{ContractOffer, Facts, NegotiationFacts, NegotiationVerb, TermsFacts};
+use crate::machine::Input;
 use crate::parameters::Contracts;
 use crate::refusal::{Kind, Refusal};
 use crate::time::TimestampMs;
@@ -15,31 +16,17 @@ use crate::time::TimestampMs;
 /// The most bytes of a message's body (machines.md section 6).
 const MAX_BODY_BYTES: u64 = 16_384;
 
-/// What an accepted message is recorded as, or why it is refused.
-pub(super) fn decide(
+/// What accepting the message rests on besides its facts.
+///
+/// # Errors
+/// Why it is refused.
+pub(super) fn derived(
     state: Option<&State>,
     input: &Input<'_>,
     context: &Context<'_>,
     now: TimestampMs,
-) -> Result<Event, Refusal> {
-    Ok(Event::EnvelopeAccepted(EnvelopeAccepted {
-        derived: derived(state, input.envelope, input.facts, context, now)?,
-        envelope: input.envelope.clone(),
-        facts: input.facts.clone(),
-    }))
-}
-
-/// What accepting `envelope` rests on besides its facts.
-///
-/// # Errors
-/// Why it is refused.
-pub fn derived(
-    state: Option<&State>,
-    envelope: &AcceptedHeader,
-    facts: &Facts,
-    context: &Context<'_>,
-    now: TimestampMs,
 ) -> Result<Derived, Refusal> {
+    let Input { envelope, facts } = *input;
     let Facts::Negotiation(facts) = facts else {
         return Err(Refusal::state("the message is of no negotiation"));
     };

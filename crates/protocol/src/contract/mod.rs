@@ -17,15 +17,14 @@ mod message;
 mod state;
 pub mod table;
 
-pub use message::{derived, state_after};
+pub use message::state_after;
 pub use state::{Closing, Engagement, Opening, State, StateName, Step};
 
 use crate::code::Code;
 use crate::did::Did;
 use crate::event::{Event, Lapsed};
 use crate::id::ContractId;
-pub use crate::kernel::Input;
-use crate::kernel::{Illegal, Machine, Recorded, SubjectMachine, Told};
+use crate::machine::{Conclusion, Illegal, Input, Machine, Recorded, Told};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::stream::Subject;
@@ -50,8 +49,8 @@ pub struct Context<'a> {
 }
 
 impl Machine for Contract {
+    type Id = ContractId;
     type State = State;
-    type Input<'a> = Input<'a>;
     type Context<'a> = Context<'a>;
 
     fn decide(
@@ -59,8 +58,8 @@ impl Machine for Contract {
         input: &Input<'_>,
         context: &Context<'_>,
         now: TimestampMs,
-    ) -> Result<Vec<Event>, Refusal> {
-        message::decide(state, input, context, now).map(|event| vec![event])
+    ) -> Result<Conclusion, Refusal> {
+        message::derived(state, input, context, now).map(Conclusion::Record)
     }
 
     fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
@@ -82,10 +81,6 @@ impl Machine for Contract {
     fn is_terminal(state: &State) -> bool {
         state.is_over()
     }
-}
-
-impl SubjectMachine for Contract {
-    type Id = ContractId;
 
     fn subject(id: ContractId) -> Subject {
         Subject::Contract(id)

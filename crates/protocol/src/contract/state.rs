@@ -6,7 +6,7 @@ use crate::did::Did;
 use crate::event::ContractWindow;
 use crate::facts::TermsFacts;
 use crate::id::{ContractId, EnvelopeId, InteractionId};
-use crate::kernel::{RecordRef, not_restored};
+use crate::machine::{RecordRef, not_restored};
 use crate::parameters::Parameters;
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};

@@ -4,30 +4,11 @@ use crate::capability::agreement;
 use crate::contract;
 use crate::did::Did;
 use crate::digest::Digest;
-use crate::envelope::AcceptedHeader;
-use crate::event::Claim;
-use crate::evm::{EvmAddress, TxHash};
-use crate::facts::Facts;
+use crate::evm::EvmAddress;
 use crate::id::EnvelopeId;
-use crate::observation::{NetworkHead, Sweep};
+use crate::observation::NetworkHead;
 use crate::parameters::Parameters;
-use crate::settlement;
-use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// What happens to an interaction from outside.
-#[derive(Debug, Clone, Copy)]
-pub enum Input<'a> {
-    /// An authenticated envelope.
-    Message {
-        /// Its header as it would be recorded.
-        envelope: &'a AcceptedHeader,
-        /// What it says.
-        facts: &'a Facts,
-    },
-    /// A look at a network.
-    Sweep(&'a Sweep),
-}
 
 /// The provider as the registry knows it now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,7 +25,7 @@ pub struct ProviderView {
     pub last_receipt: Option<Digest>,
 }
 
-/// Parameters, registry, heads and claims as of now.
+/// Parameters, registry and heads as of now.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
     /// Parameters a new interaction is opened under.
@@ -68,21 +49,4 @@ pub struct Context<'a> {
     pub request_key: Option<EnvelopeId>,
     /// Whether the initiator registered in the form of the published SDK, which proves no account.
     pub initiator_is_of_reference_sdk: bool,
-    /// Transfers that already pay an interaction, among those the sweep shows.
-    pub claimed: &'a BTreeSet<Claim>,
-    /// Of the transactions the sweep shows, those that interactions not over yet wait for.
-    pub awaited: &'a BTreeSet<TxHash>,
-}
-
-impl Context<'_> {
-    /// What is looked up for the interaction's payment.
-    pub(super) fn of_payments(&self) -> settlement::Context<'_> {
-        settlement::Context {
-            awaited: self.awaited,
-            claimed: self.claimed,
-            last_receipt: self.provider.last_receipt,
-            parameters: self.parameters,
-            receipts: self.provider.receipts,
-        }
-    }
 }

@@ -16,7 +16,7 @@ use crate::event::{
 use crate::evm::TxHash;
 use crate::facts::{Facts, OfferFacts, PaymentFacts, RequestFacts};
 use crate::id::InteractionId;
-use crate::kernel::{Illegal, Recorded};
+use crate::machine::{Illegal, Recorded};
 use crate::settlement::{
     Aftermath, Bound, Completion, Declared, DeclaredStanding, PaidTransfer, evolve_bound,
     unless_over,

@@ -8,43 +8,29 @@ use crate::capability::agreement;
 use crate::code::Code;
 use crate::contract;
 use crate::envelope::{AcceptedHeader, CoreType, MessageType};
-use crate::event::{Derived, EnvelopeAccepted, Event, PayerBinding};
+use crate::event::{Derived, PayerBinding};
 use crate::evm::TxHash;
 use crate::facts::{
     AcceptFacts, Facts, OfferFacts, PaymentFacts, RejectFacts, RequestFacts, ResultFacts,
     VerifyFacts,
 };
 use crate::id::EnvelopeId;
+use crate::machine::Input;
 use crate::parameters::{Leniency, Parameters, PayerBindingRule};
 use crate::refusal::{Kind, Refusal};
 use crate::time::TimestampMs;
 
-/// What an accepted `envelope` is recorded as, or why it is refused.
-pub(super) fn decide(
-    state: Option<&State>,
-    envelope: &AcceptedHeader,
-    facts: &Facts,
-    context: &Context<'_>,
-    now: TimestampMs,
-) -> Result<Event, Refusal> {
-    Ok(Event::EnvelopeAccepted(EnvelopeAccepted {
-        derived: derived(state, envelope, facts, context, now)?,
-        envelope: envelope.clone(),
-        facts: facts.clone(),
-    }))
-}
-
-/// What accepting `envelope` rests on besides its facts.
+/// What accepting the message rests on besides its facts.
 ///
 /// # Errors
 /// Why it is refused.
-pub fn derived(
+pub(super) fn derived(
     state: Option<&State>,
-    envelope: &AcceptedHeader,
-    facts: &Facts,
+    input: &Input<'_>,
     context: &Context<'_>,
     now: TimestampMs,
 ) -> Result<Derived, Refusal> {
+    let Input { envelope, facts } = *input;
     Ok(match (state, facts) {
         (None, Facts::Request(request)) => Derived {
             deadline_at_ms: window_end(facts, envelope.created_ms, now, context.parameters),

@@ -30,9 +30,9 @@ pub mod table;
 mod told;
 mod written;
 
-pub use crate::kernel::RecordRef;
-pub use context::{Context, Input, ProviderView};
-pub use message::{derived, offer_deadline, repeated_payment, state_after, window_end};
+pub use crate::machine::RecordRef;
+pub use context::{Context, ProviderView};
+pub use message::{offer_deadline, repeated_payment, state_after, window_end};
 pub use outline::Outline;
 pub use settlement::FAILURES_TO_DISPUTE;
 pub use state::{
@@ -44,7 +44,8 @@ pub use written::WrittenOnce;
 use crate::did::Did;
 use crate::event::{Event, Lapsed};
 use crate::id::InteractionId;
-use crate::kernel::{Illegal, Machine, Recorded, SubjectMachine, Told};
+use crate::machine::{Conclusion, Illegal, Input, Machine, Recorded, Told};
+use crate::observation::Sweep;
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::stream::Subject;
@@ -55,9 +56,23 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 pub enum Interaction {}
 
+/// The events that `sweep` causes in `state`; `looked_up` is what it takes besides.
+pub fn observe(
+    state: &State,
+    sweep: &Sweep,
+    looked_up: &crate::settlement::Context<'_>,
+    now: TimestampMs,
+) -> Vec<Event> {
+    if state.name().is_terminal() {
+        over::observe(state, sweep, looked_up, now)
+    } else {
+        settlement::observe(state, sweep, looked_up, now)
+    }
+}
+
 impl Machine for Interaction {
+    type Id = InteractionId;
     type State = State;
-    type Input<'a> = Input<'a>;
     type Context<'a> = Context<'a>;
 
     fn decide(
@@ -65,18 +80,8 @@ impl Machine for Interaction {
         input: &Input<'_>,
         context: &Context<'_>,
         now: TimestampMs,
-    ) -> Result<Vec<Event>, Refusal> {
-        match input {
-            Input::Message { envelope, facts } => {
-                message::decide(state, envelope, facts, context, now).map(|event| vec![event])
-            }
-            Input::Sweep(sweep) => Ok(match state {
-                Some(state) if state.name().is_terminal() => {
-                    over::observe(state, sweep, context, now)
-                }
-                state => settlement::observe(state, sweep, context, now),
-            }),
-        }
+    ) -> Result<Conclusion, Refusal> {
+        message::derived(state, input, context, now).map(Conclusion::Record)
     }
 
     fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
@@ -109,10 +114,6 @@ impl Machine for Interaction {
     fn is_terminal(state: &State) -> bool {
         state.name().is_terminal()
     }
-}
-
-impl SubjectMachine for Interaction {
-    type Id = InteractionId;
 
     fn subject(id: InteractionId) -> Subject {
         Subject::Interaction(id)

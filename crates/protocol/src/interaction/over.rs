@@ -1,17 +1,17 @@
 //! What is watched of an interaction that is over.
 
-use super::{Context, State};
+use super::State;
 use crate::event::Event;
 use crate::evm::TxHash;
 use crate::observation::{Block, Sweep};
-use crate::settlement::{Over, Reached, View};
+use crate::settlement::{Context, Over, Reached, View};
 use crate::time::TimestampMs;
 
 /// The events that `sweep` causes for an interaction that is over.
 pub(super) fn observe(
     state: &State,
     sweep: &Sweep,
-    context: &Context<'_>,
+    looked_up: &Context<'_>,
     now: TimestampMs,
 ) -> Vec<Event> {
     let Some((deal, aftermath)) = state.aftermath() else {
@@ -23,10 +23,10 @@ pub(super) fn observe(
     };
     let view = View {
         bill: &deal.bill(network),
-        own: deal.nonces(context.ledger),
+        own: deal.nonces(looked_up.ledger),
         declared: &aftermath.declared,
         sweep,
-        context: &context.of_payments(),
+        context: looked_up,
     };
     let over = Over::at(now, aftermath, state.completion(), view);
     over.map_or_else(Vec::new, |over| over.events())

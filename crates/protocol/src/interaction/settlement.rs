@@ -12,7 +12,7 @@ use crate::event::{
     Confirmed, Event, Finding, FindingStatus, Looked, Refuted, SettlementEvent, SettlementRecords,
 };
 use crate::observation::{Sweep, TransactionStatus};
-use crate::settlement::{Choice, Covered, Declared, DeclaredStanding, View};
+use crate::settlement::{self, Choice, Covered, Declared, DeclaredStanding, View};
 use crate::time::TimestampMs;
 
 /// Failures at which an interaction is disputed (AE-105).
@@ -20,18 +20,16 @@ pub const FAILURES_TO_DISPUTE: u64 = 4;
 
 /// The events that `sweep` causes; none when nothing new was seen.
 pub(super) fn observe(
-    state: Option<&State>,
+    state: &State,
     sweep: &Sweep,
-    context: &Context<'_>,
+    looked_up: &settlement::Context<'_>,
     now: TimestampMs,
 ) -> Vec<Event> {
-    let Some(
-        state @ State::Verified {
-            deal,
-            settlement: Stage::Watching(settlement),
-            ..
-        },
-    ) = state
+    let State::Verified {
+        deal,
+        settlement: Stage::Watching(settlement),
+        ..
+    } = state
     else {
         return Vec::new();
     };
@@ -43,10 +41,10 @@ pub(super) fn observe(
     }
     let view = View {
         bill: &deal.bill(network),
-        own: deal.nonces(context.ledger),
+        own: deal.nonces(looked_up.ledger),
         declared: &settlement.declared,
         sweep,
-        context: &context.of_payments(),
+        context: looked_up,
     };
     Watching {
         state,

@@ -11,7 +11,7 @@ use crate::digest::Digest;
 use crate::event::{EngagedContract, UsedAgreement, Window};
 use crate::evm::{EvmAddress, TxHash};
 use crate::id::{EnvelopeId, InteractionId};
-use crate::kernel::{RecordRef, not_restored};
+use crate::machine::{RecordRef, not_restored};
 use crate::money::MicroUsdc;
 use crate::observation::NetworkHead;
 use crate::parameters::{Network, Parameters};

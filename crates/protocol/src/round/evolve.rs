@@ -14,10 +14,10 @@ use super::opening::fits;
 use super::rivals;
 use super::state::{Countersignature, Opening, Phase, Reported, Seat, State, VoteRecord};
 use super::tally::{Hindrance, Outcome};
-use super::{Admitted, Derived, Effect, Entry, Message, Recorded};
+use super::{Derived, Effect, Entry, Message, Recorded};
 use crate::digest::Digest;
 use crate::facts::consensus::{ConsensusFacts, HumanRuling, Mechanism};
-use crate::kernel::{self, Illegal, RecordRef};
+use crate::machine::{self, Conclusion, Illegal, RecordRef};
 use crate::time::TimestampMs;
 
 /// The state after `recorded`.
@@ -148,7 +148,7 @@ impl Evolving<'_> {
                 authority,
                 created_ms: envelope.created_ms,
                 ledger_leads: proposal.leader == envelope.to,
-                parameters: kernel::not_restored(),
+                parameters: machine::not_restored(),
                 proposal: (**proposal).clone(),
                 proposer: envelope.from,
                 record: RecordRef {
@@ -190,7 +190,7 @@ impl Evolving<'_> {
             is_human,
         )
         .map_err(|_| self.illegal("the round does not take this message"))?;
-        let Admitted::Record(derived) = taken else {
+        let Conclusion::Record(derived) = taken else {
             return Err(self.illegal("it says what was said already"));
         };
         // Whether a vote closes a cycle takes other rounds: `settle` and the audit ask that.

@@ -13,7 +13,7 @@ use crate::did::Did;
 use crate::digest::Digest;
 use crate::facts::consensus::Decision;
 use crate::id::RoundId;
-use crate::kernel::RecordRef;
+use crate::machine::RecordRef;
 use crate::time::TimestampMs;
 
 /// SHA-256 of the RFC 8785 form of `{participants, weights}`: what every participant acknowledges

@@ -1,4 +1,4 @@
-//! What the kernel and a ledger ask of the machine.
+//! The machine as a ledger asks it.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use super::event::{RoundEvent, RoundWindow};
 use super::evolve;
 use super::follow::{decision, follow};
 use super::state::{State, StateName};
-use super::{Admitted, Context, Derived, Entry, Input, Message, Recorded, decide, told};
+use super::{Context, Derived, Entry, Message, Recorded, decide, told};
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::event::{self, Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
 use crate::facts::Facts;
 use crate::facts::consensus::{ConsensusFacts, HumanRuling};
 use crate::id::RoundId;
-use crate::kernel::{self, Illegal, Machine, SubjectMachine, Told};
+use crate::machine::{self, Conclusion, Illegal, Input, Machine, Told};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::stream::Subject;
@@ -34,44 +34,6 @@ impl From<Derived> for event::Derived {
             seed: derived.seed,
             ..event::Derived::default()
         }
-    }
-}
-
-/// What a message is recorded with besides its facts.
-///
-/// # Errors
-/// Why it is refused; a repeat of what its sender said is not recorded either (CX-14).
-pub fn derived(
-    state: Option<&State>,
-    input: &Input<'_>,
-    context: &Context<'_>,
-    now: TimestampMs,
-) -> Result<event::Derived, Refusal> {
-    match decide(state, input, context, now)? {
-        Admitted::Record(derived) => Ok(derived.into()),
-        Admitted::Repeat => Err(Refusal::state("its sender has said the same already")),
-    }
-}
-
-/// Position of the record that a repeat of `facts` by `agent` is answered from.
-pub fn first_of(state: &State, agent: Did, facts: &ConsensusFacts) -> Option<u64> {
-    let seat = state.opening.seat_of(agent)?;
-    let vote = state.seats.get(seat)?.vote.as_ref()?;
-    match facts {
-        ConsensusFacts::Reveal(_) => vote.reveal,
-        ConsensusFacts::Vote(_) => Some(vote.position),
-        ConsensusFacts::Propose(_)
-        | ConsensusFacts::VoteRequest(_)
-        | ConsensusFacts::Ready(_)
-        | ConsensusFacts::Commit(_)
-        | ConsensusFacts::Abort(_)
-        | ConsensusFacts::Suspend(_)
-        | ConsensusFacts::Resume(_)
-        | ConsensusFacts::Withdraw(_)
-        | ConsensusFacts::Escalate(_)
-        | ConsensusFacts::HumanDecision(_)
-        | ConsensusFacts::Executed(_)
-        | ConsensusFacts::Failed(_) => None,
     }
 }
 
@@ -103,8 +65,8 @@ pub fn state_after(accepted: &EnvelopeAccepted, facts: &ConsensusFacts) -> Optio
 }
 
 impl Machine for Round {
+    type Id = RoundId;
     type State = State;
-    type Input<'a> = Input<'a>;
     type Context<'a> = Context<'a>;
 
     fn decide(
@@ -112,18 +74,21 @@ impl Machine for Round {
         input: &Input<'_>,
         context: &Context<'_>,
         now: TimestampMs,
-    ) -> Result<Vec<Event>, Refusal> {
-        Ok(match decide(state, input, context, now)? {
-            Admitted::Repeat => Vec::new(),
-            Admitted::Record(derived) => vec![Event::EnvelopeAccepted(EnvelopeAccepted {
-                derived: derived.into(),
-                envelope: input.envelope.clone(),
-                facts: Facts::Consensus(input.facts.clone()),
-            })],
+    ) -> Result<Conclusion, Refusal> {
+        let Input { envelope, facts } = *input;
+        let Facts::Consensus(facts) = facts else {
+            return Err(Refusal::state(
+                "it is no message of a round: name the round in one that is",
+            ));
+        };
+        let conclusion = decide(state, &Input { envelope, facts }, context, now)?;
+        Ok(match conclusion {
+            Conclusion::Record(derived) => Conclusion::Record(derived.into()),
+            Conclusion::Repeat { first } => Conclusion::Repeat { first },
         })
     }
 
-    fn evolve(state: Option<State>, recorded: &kernel::Recorded<'_>) -> Result<State, Illegal> {
+    fn evolve(state: Option<State>, recorded: &machine::Recorded<'_>) -> Result<State, Illegal> {
         let name = state.as_ref().map_or("none", |state| state.name().as_str());
         let of_another = || Illegal {
             position: recorded.position,
@@ -179,6 +144,40 @@ impl Machine for Round {
 
     fn is_terminal(state: &State) -> bool {
         state.is_over()
+    }
+
+    fn subject(id: RoundId) -> Subject {
+        Subject::Round(id)
+    }
+
+    fn id(state: &State) -> RoundId {
+        state.opening.id()
+    }
+
+    fn members(state: &State) -> Vec<Did> {
+        state.members().into_iter().collect()
+    }
+
+    fn open_between(state: &State) -> Option<(Did, Did)> {
+        let proposer = state.opening.proposer;
+        let is_undecided = state.decided.is_none();
+        is_undecided.then_some((proposer, proposer))
+    }
+
+    fn told(_before: &State, event: &Event, after: &State) -> Option<Told> {
+        told::told(event, after)
+    }
+
+    fn after_downtime(state: &State, gap_ms: u64, back_at: TimestampMs) -> Option<State> {
+        state.after_downtime(gap_ms, back_at)
+    }
+
+    fn parameters(state: &State) -> &Arc<Parameters> {
+        &state.opening.parameters
+    }
+
+    fn with_parameters(state: State, parameters: Arc<Parameters>) -> State {
+        state.with_parameters(parameters)
     }
 }
 
@@ -310,42 +309,4 @@ pub fn effects(after: &State, event: &Event, position: u64, at: TimestampMs) -> 
     };
     let events = events.unwrap_or_default();
     events.into_iter().map(Effect::from).collect()
-}
-
-impl SubjectMachine for Round {
-    type Id = RoundId;
-
-    fn subject(id: RoundId) -> Subject {
-        Subject::Round(id)
-    }
-
-    fn id(state: &State) -> RoundId {
-        state.opening.id()
-    }
-
-    fn members(state: &State) -> Vec<Did> {
-        state.members().into_iter().collect()
-    }
-
-    fn open_between(state: &State) -> Option<(Did, Did)> {
-        let proposer = state.opening.proposer;
-        let is_undecided = state.decided.is_none();
-        is_undecided.then_some((proposer, proposer))
-    }
-
-    fn told(_before: &State, event: &Event, after: &State) -> Option<Told> {
-        told::told(event, after)
-    }
-
-    fn after_downtime(state: &State, gap_ms: u64, back_at: TimestampMs) -> Option<State> {
-        state.after_downtime(gap_ms, back_at)
-    }
-
-    fn parameters(state: &State) -> &Arc<Parameters> {
-        &state.opening.parameters
-    }
-
-    fn with_parameters(state: State, parameters: Arc<Parameters>) -> State {
-        state.with_parameters(parameters)
-    }
 }

@@ -4,7 +4,7 @@
 use super::state::{Countersignature, Phase, Reported, State, StateName, VoteRecord};
 use super::table::{self, Next, Office};
 use super::tally::{Outcome, Poll};
-use super::{Admitted, Derived, Effect};
+use super::{Derived, Effect};
 use crate::code::Code;
 use crate::did::Did;
 use crate::envelope::AcceptedHeader;
@@ -12,6 +12,7 @@ use crate::facts::consensus::{
     ConsensusFacts, ConsensusVerb, HumanDecision, HumanRuling, LeaderSignal, Mechanism, Ready,
     Reveal, Said, Vote, VoteRequest, Voting,
 };
+use crate::machine::Conclusion;
 use crate::refusal::{Kind, Refusal};
 use crate::time::TimestampMs;
 
@@ -54,7 +55,7 @@ pub(super) fn advance(
     facts: &ConsensusFacts,
     now: TimestampMs,
     is_human: bool,
-) -> Result<Admitted, Refusal> {
+) -> Result<Conclusion<Derived>, Refusal> {
     let offices = offices(state, envelope.from, is_human);
     let next = permit(state, facts.verb(), &offices, now)?;
     if next == Next::Evidence {
@@ -154,7 +155,7 @@ pub(super) fn unknown() -> Refusal {
     )
 }
 
-fn vote_request(state: &State, call: &VoteRequest) -> Result<Admitted, Refusal> {
+fn vote_request(state: &State, call: &VoteRequest) -> Result<Conclusion<Derived>, Refusal> {
     let proposal = &state.opening.proposal;
     repeats(call.proposal_hash, proposal.proposal_hash, "proposal_hash")?;
     repeats(call.term, proposal.attempt, "term")?;
@@ -168,7 +169,7 @@ fn vote_request(state: &State, call: &VoteRequest) -> Result<Admitted, Refusal> 
     recorded()
 }
 
-fn be_ready(state: &State, agent: Did, ready: &Ready) -> Result<Admitted, Refusal> {
+fn be_ready(state: &State, agent: Did, ready: &Ready) -> Result<Conclusion<Derived>, Refusal> {
     let proposal = &state.opening.proposal;
     repeats(ready.proposal_hash, proposal.proposal_hash, "proposal_hash")?;
     if ready.leader != proposal.leader {
@@ -185,7 +186,12 @@ fn be_ready(state: &State, agent: Did, ready: &Ready) -> Result<Admitted, Refusa
     recorded()
 }
 
-fn cast(state: &State, agent: Did, vote: &Vote, now: TimestampMs) -> Result<Admitted, Refusal> {
+fn cast(
+    state: &State,
+    agent: Did,
+    vote: &Vote,
+    now: TimestampMs,
+) -> Result<Conclusion<Derived>, Refusal> {
     let proposal = &state.opening.proposal;
     repeats(vote.proposal_hash, proposal.proposal_hash, "proposal_hash")?;
     let said = vote.said()?;
@@ -213,12 +219,14 @@ fn cast(state: &State, agent: Did, vote: &Vote, now: TimestampMs) -> Result<Admi
     }
     match seat_of(state, agent).and_then(|seat| state.seats[seat].vote.as_ref()) {
         None => recorded(),
-        Some(first) if first.says(said) => Ok(Admitted::Repeat),
+        Some(vote) if vote.says(said) => Ok(Conclusion::Repeat {
+            first: vote.position,
+        }),
         Some(_) => evidence(state, agent, Code::Duplicate),
     }
 }
 
-fn uncover(state: &State, agent: Did, reveal: &Reveal) -> Result<Admitted, Refusal> {
+fn uncover(state: &State, agent: Did, reveal: &Reveal) -> Result<Conclusion<Derived>, Refusal> {
     let vote = seat_of(state, agent).and_then(|seat| state.seats[seat].vote.as_ref());
     let Some(vote) = vote else {
         return Err(refused(
@@ -229,6 +237,7 @@ fn uncover(state: &State, agent: Did, reveal: &Reveal) -> Result<Admitted, Refus
     let VoteRecord {
         choice,
         commitment,
+        reveal: reveal_position,
         timestamp,
         ..
     } = vote;
@@ -238,8 +247,8 @@ fn uncover(state: &State, agent: Did, reveal: &Reveal) -> Result<Admitted, Refus
         "the commitment of what you reveal",
     )?;
     repeats(reveal.timestamp_ms, *timestamp, "timestamp")?;
-    if choice.is_some() {
-        return Ok(Admitted::Repeat);
+    if let (Some(_), Some(first)) = (choice, *reveal_position) {
+        return Ok(Conclusion::Repeat { first });
     }
     recorded()
 }
@@ -250,7 +259,7 @@ fn signalled(
     signal: &LeaderSignal,
     outcome: Outcome,
     now: TimestampMs,
-) -> Result<Admitted, Refusal> {
+) -> Result<Conclusion<Derived>, Refusal> {
     let Some(verdict) = &state.decided else {
         return lead(state, signal, outcome, now);
     };
@@ -286,7 +295,7 @@ fn lead(
     signal: &LeaderSignal,
     outcome: Outcome,
     now: TimestampMs,
-) -> Result<Admitted, Refusal> {
+) -> Result<Conclusion<Derived>, Refusal> {
     if state.opening.proposal.mechanism != Mechanism::Leader {
         return Err(refused(
             Code::WrongState,
@@ -318,7 +327,7 @@ fn lead(
     recorded()
 }
 
-fn escalate(state: &State, offices: &[Office]) -> Result<Admitted, Refusal> {
+fn escalate(state: &State, offices: &[Office]) -> Result<Conclusion<Derived>, Refusal> {
     if state.opening.ledger_leads || offices.contains(&Office::Leader) {
         return recorded();
     }
@@ -328,7 +337,11 @@ fn escalate(state: &State, offices: &[Office]) -> Result<Admitted, Refusal> {
     ))
 }
 
-fn human(state: &State, decision: &HumanDecision, now: TimestampMs) -> Result<Admitted, Refusal> {
+fn human(
+    state: &State,
+    decision: &HumanDecision,
+    now: TimestampMs,
+) -> Result<Conclusion<Derived>, Refusal> {
     let Phase::Escalated { position, .. } = state.phase else {
         return Err(refused(Code::WrongState, "nothing is escalated"));
     };
@@ -338,21 +351,21 @@ fn human(state: &State, decision: &HumanDecision, now: TimestampMs) -> Result<Ad
         HumanRuling::Approve => Some(now.saturating_add_ms(execution_ms)),
         HumanRuling::Reject => None,
     };
-    Ok(Admitted::Record(Derived {
+    Ok(Conclusion::Record(Derived {
         deadline_at_ms: deadline,
         ..Derived::default()
     }))
 }
 
 /// Kept once for each sender; a further one is refused (machines.md section 5).
-fn evidence(state: &State, agent: Did, further: Code) -> Result<Admitted, Refusal> {
+fn evidence(state: &State, agent: Did, further: Code) -> Result<Conclusion<Derived>, Refusal> {
     if state.evidence_of.contains(&agent) {
         return Err(refused(
             further,
             "this contradicts what was said, and one such message of yours is kept already",
         ));
     }
-    Ok(Admitted::Record(Derived {
+    Ok(Conclusion::Record(Derived {
         effect: Some(Effect::Evidence),
         ..Derived::default()
     }))
@@ -365,8 +378,8 @@ pub(super) fn seat_of(state: &State, agent: Did) -> Option<usize> {
         .filter(|seat| *seat < state.seats.len())
 }
 
-fn recorded() -> Result<Admitted, Refusal> {
-    Ok(Admitted::Record(Derived::default()))
+fn recorded() -> Result<Conclusion<Derived>, Refusal> {
+    Ok(Conclusion::Record(Derived::default()))
 }
 
 fn repeats<T: PartialEq>(given: T, known: T, what: &str) -> Result<(), Refusal> {

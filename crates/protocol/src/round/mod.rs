@@ -14,7 +14,7 @@
 //! | `counting` | whether its moment has come, and what its votes come to |
 //! | `evolve` | what a record makes of the state |
 //! | `follow` | what follows from a record in the round itself |
-//! | `machine` | the kernel's traits: what a ledger asks of it |
+//! | `machine` | the machine as a ledger asks it |
 //! | `rivals` | which rounds compete, which block each other, and which is drawn |
 //! | `lasting` | whether the same voters are missing twice |
 //! | `told` | what the ledger tells of it in notices |
@@ -47,9 +47,7 @@ pub use event::{
 pub use follow::follow;
 pub use hashes::{HashedRound, Opened, commitment, votes_digest, weights_hash};
 pub use lasting::{Failed, InARow, Relation};
-pub use machine::{
-    Round, RoundPlace, assumed_before, derived, effects, ended, first_of, settled, state_after,
-};
+pub use machine::{Round, RoundPlace, assumed_before, effects, ended, settled, state_after};
 pub use message::offices;
 pub use rivals::{Rank, Walk, drawn, walk};
 pub use state::{Countersignature, Opening, Phase, Reported, Seat, State, StateName, VoteRecord};
@@ -64,7 +62,7 @@ use crate::digest::Digest;
 use crate::envelope::AcceptedHeader;
 use crate::facts::consensus::{ConsensusFacts, Said};
 use crate::id::RoundId;
-use crate::kernel::Illegal;
+use crate::machine::{Conclusion, Illegal, Input};
 use crate::parameters::Rounds;
 use crate::refusal::Refusal;
 use crate::time::TimestampMs;
@@ -160,15 +158,6 @@ pub struct Recorded<'a> {
     pub rounds: Option<&'a Arc<Rounds>>,
 }
 
-/// An authenticated message of a round.
-#[derive(Debug, Clone, Copy)]
-pub struct Input<'a> {
-    /// Its header as it would be recorded.
-    pub envelope: &'a AcceptedHeader,
-    /// What it says.
-    pub facts: &'a ConsensusFacts,
-}
-
 /// What an agent is to a ledger.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VoterStanding {
@@ -208,15 +197,6 @@ pub struct Context<'a> {
     pub rounds: Option<&'a Rounds>,
 }
 
-/// What becomes of a message that is not refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Admitted {
-    /// It is recorded with that.
-    Record(Derived),
-    /// Its sender has said the same already: nothing is recorded, and it is answered as taken (CX-14).
-    Repeat,
-}
-
 /// What becomes of `input`.
 ///
 /// # Errors
@@ -224,10 +204,10 @@ pub enum Admitted {
 /// and what guards say.
 pub fn decide(
     state: Option<&State>,
-    input: &Input<'_>,
+    input: &Input<'_, ConsensusFacts>,
     context: &Context<'_>,
     now: TimestampMs,
-) -> Result<Admitted, Refusal> {
+) -> Result<Conclusion<Derived>, Refusal> {
     let Input { envelope, facts } = input;
     if envelope.to != context.ledger {
         return Err(message::refused(
@@ -240,7 +220,7 @@ pub fn decide(
     }
     match (state, facts) {
         (None, ConsensusFacts::Propose(proposal)) => {
-            opening::open(proposal, envelope, context, now).map(Admitted::Record)
+            opening::open(proposal, envelope, context, now).map(Conclusion::Record)
         }
         (None, _) => Err(message::unknown()),
         (Some(state), facts) => {
@@ -248,7 +228,7 @@ pub fn decide(
                 .rounds
                 .is_some_and(|rounds| rounds.humans.contains(&envelope.from));
             let mut taken = message::advance(state, envelope, facts, now, is_human)?;
-            if let (Admitted::Record(derived), ConsensusFacts::Vote(vote)) = (&mut taken, facts)
+            if let (Conclusion::Record(derived), ConsensusFacts::Vote(vote)) = (&mut taken, facts)
                 && let Ok(Said::Open(choice)) = vote.said()
             {
                 let blocked_by = vote.blocked_by.as_deref().unwrap_or_default();

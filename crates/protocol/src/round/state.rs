@@ -13,7 +13,7 @@ use crate::did::Did;
 use crate::digest::Digest;
 use crate::facts::consensus::{Choice, Mechanism, Proposal, Said, Vote};
 use crate::id::RoundId;
-use crate::kernel::{self, RecordRef};
+use crate::machine::{self, RecordRef};
 use crate::parameters::{Parameters, Rounds};
 use crate::time::TimestampMs;
 
@@ -80,7 +80,7 @@ pub struct Opening {
     /// Whether the ledger leads.
     pub ledger_leads: bool,
     /// The parameters that it keeps to its end. Not in the stored form.
-    #[serde(skip, default = "kernel::not_restored")]
+    #[serde(skip, default = "machine::not_restored")]
     pub parameters: Arc<Parameters>,
     /// The proposal itself.
     pub proposal: Proposal,

@@ -11,7 +11,7 @@ use super::state::{State, VoteRecord};
 use super::tally::{Outcome, TallyVerdict};
 use crate::event::{Event, LapsedWindow};
 use crate::facts::ConsensusVerb;
-use crate::kernel::{News, Told};
+use crate::machine::{News, Told};
 use crate::parameters::Rounds;
 
 /// What the notice of a record of a round tells, if it has one.

@@ -3,6 +3,7 @@
 use super::age::{fork_fault, is_older, is_shown_older};
 use super::claim::Due;
 use super::{Declared, Fit, Since};
+use crate::did::Did;
 use crate::digest::Digest;
 use crate::event::{Claim, Evidence};
 use crate::evm::TxHash;
@@ -44,6 +45,8 @@ pub struct Context<'a> {
     pub claimed: &'a BTreeSet<Claim>,
     /// Record hash of the payee's last receipt.
     pub last_receipt: Option<Digest>,
+    /// The ledger, which the nonces of authorizations name.
+    pub ledger: Did,
     /// The parameters in force.
     pub parameters: &'a Parameters,
     /// Receipts the payee has been given so far.

@@ -14,7 +14,7 @@ use crate::evm::{EvmAddress, TxHash};
 use crate::facts::{DisputeCode, Facts, PaymentFacts};
 use crate::id::InteractionId;
 use crate::interaction::{FAILURES_TO_DISPUTE, Outline, StateName};
-use crate::kernel::Recorded;
+use crate::machine::Recorded;
 use crate::money::MicroUsdc;
 use crate::observation::Transfer;
 use crate::time::TimestampMs;

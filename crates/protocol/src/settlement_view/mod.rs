@@ -25,7 +25,7 @@ use crate::event::{Claim, Level, RefutedCause, RevertReason};
 use crate::evm::{EvmAddress, TxHash};
 use crate::id::InteractionId;
 use crate::interaction::StateName;
-use crate::kernel::Recorded;
+use crate::machine::Recorded;
 use crate::money::MicroUsdc;
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};

@@ -4,19 +4,19 @@
 use std::sync::Arc;
 
 use x811_protocol::capability::session::{
-    Context, Ending, Input, ProposedTerms, Session, State, StateName,
+    Context, Ending, ProposedTerms, Session, State, StateName,
 };
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::event::{CloseReason, Event};
+use x811_protocol::event::{CloseReason, EnvelopeAccepted, Event};
 use x811_protocol::facts::{
     CapabilityFacts, CapabilityVerb as Verb, Facts, SessionAccept, SessionAgree, SessionClose,
     SessionCounter, SessionOffer, SessionReject, SessionResponse, SessionTerms,
 };
 use x811_protocol::id::{AgreementId, EnvelopeId, SessionId};
-use x811_protocol::kernel::{Machine as _, RecordRef, Recorded};
 use x811_protocol::key::{KeyId, Profile, SecretKey};
+use x811_protocol::machine::{Conclusion, Input, Machine as _, RecordRef, Recorded};
 use x811_protocol::parameters::{
     AEEP_LOOKS_MS, Capabilities, Limits, Parameters, PayerBindingRule, Windows,
 };
@@ -269,14 +269,19 @@ fn outcome(state: &State, verb: Verb, from: Did) -> String {
         envelope: &envelope,
         facts: &facts,
     };
-    let events = match Session::decide(Some(state), &input, &context, NOW) {
-        Ok(events) => events,
+    let derived = match Session::decide(Some(state), &input, &context, NOW) {
+        Ok(Conclusion::Record(derived)) => derived,
+        Ok(Conclusion::Repeat { first }) => return format!("repeats {first}"),
         Err(refusal) => {
             let code = refusal.code.to_string();
             return code.strip_prefix("CCN-400").unwrap_or(&code).to_owned();
         }
     };
-    let [event]: [Event; 1] = events.try_into().unwrap();
+    let event = Event::EnvelopeAccepted(EnvelopeAccepted {
+        derived,
+        envelope,
+        facts,
+    });
     let recorded = Recorded {
         event: &event,
         position: 3,

@@ -6,7 +6,7 @@ use x811_protocol::did::Did;
 use x811_protocol::event::{EnvelopeAccepted, Event};
 use x811_protocol::facts::consensus::Proposal;
 use x811_protocol::facts::{ConsensusFacts, Facts};
-use x811_protocol::kernel::News;
+use x811_protocol::machine::News;
 use x811_protocol::round::{self, State};
 
 /// The members of one round.

@@ -13,7 +13,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::CloseReason;
 use x811_protocol::facts::{RenewalReason, SessionTerms, UsageLimits};
 use x811_protocol::id::{AgreementId, EnvelopeId, SessionId};
-use x811_protocol::kernel::Machine;
+use x811_protocol::machine::Machine;
 use x811_protocol::time::TimestampMs;
 
 /// What the row of a session shows besides its columns; members stand in the order of their names.

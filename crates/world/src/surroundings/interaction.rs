@@ -2,12 +2,10 @@
 
 use crate::agent::AgentStanding;
 use crate::{Live, World};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::event::Claim;
-use x811_protocol::evm::{EvmAddress, TxHash};
+use x811_protocol::evm::EvmAddress;
 use x811_protocol::facts::{Facts, RefersTo};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::{Context, ProviderView};
@@ -26,8 +24,6 @@ pub struct Surroundings {
     initiator_wallets: Vec<EvmAddress>,
     initiator_is_of_reference_sdk: bool,
     request_key: Option<EnvelopeId>,
-    claimed: BTreeSet<Claim>,
-    awaited: BTreeSet<TxHash>,
     agreement: Option<Arc<Live<x811_protocol::capability::agreement::State>>>,
     contract: Option<Arc<Live<x811_protocol::contract::State>>>,
 }
@@ -49,7 +45,7 @@ impl Surroundings {
             ),
             None => (header.from, header.to),
         };
-        let surroundings = Surroundings::between(world, initiator, provider, BTreeSet::new(), now);
+        let surroundings = Surroundings::between(world, initiator, provider, now);
         surroundings.map(|surroundings| surroundings.naming(world, id, header, facts))
     }
 
@@ -59,7 +55,6 @@ impl Surroundings {
         world: &World,
         initiator: Did,
         provider: Did,
-        claimed: BTreeSet<Claim>,
         now: TimestampMs,
     ) -> Option<Surroundings> {
         let (parameters_position, parameters) = world.parameters()?;
@@ -76,8 +71,6 @@ impl Surroundings {
             initiator_wallets,
             initiator_is_of_reference_sdk: agent.is_some_and(|agent| agent.reference_sdk.is_some()),
             request_key: None,
-            claimed,
-            awaited: BTreeSet::new(),
             agreement: None,
             contract: None,
         })
@@ -112,11 +105,6 @@ impl Surroundings {
         }
     }
 
-    /// With what interactions that are not over wait for.
-    pub fn awaiting(self, awaited: BTreeSet<TxHash>) -> Surroundings {
-        Surroundings { awaited, ..self }
-    }
-
     /// What guards and transitions read.
     pub fn context(&self) -> Context<'_> {
         Context {
@@ -128,8 +116,6 @@ impl Surroundings {
             initiator_is_of_reference_sdk: self.initiator_is_of_reference_sdk,
             request_key: self.request_key,
             ledger: self.ledger,
-            claimed: &self.claimed,
-            awaited: &self.awaited,
             agreement: self.agreement.as_ref().map(|live| &live.state),
             contract: self.contract.as_ref().map(|live| &live.state),
         }

@@ -19,7 +19,7 @@ use x811_protocol::event::{
 };
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Interaction, State};
-use x811_protocol::kernel::SubjectMachine as _;
+use x811_protocol::machine::Machine as _;
 use x811_protocol::observation::{Block, NetworkHead};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::payload::is_reserved;

@@ -22,7 +22,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::Interaction;
-use x811_protocol::kernel::{Machine, SubjectMachine};
+use x811_protocol::machine::Machine;
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::stream::Subject;
@@ -78,11 +78,7 @@ pub type Sighted = (String, u64, Option<TimestampMs>, Option<NetworkHead>);
 pub type StoredLive = (InteractionId, u64, Arc<Live>);
 
 /// A live subject of a machine and the position of the parameters it was opened under.
-pub(super) type StoredOf<M> = (
-    <M as SubjectMachine>::Id,
-    u64,
-    Arc<Live<<M as Machine>::State>>,
-);
+pub(super) type StoredOf<M> = (<M as Machine>::Id, u64, Arc<Live<<M as Machine>::State>>);
 
 macro_rules! stored_subjects {
     ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
@@ -329,7 +325,7 @@ impl World {
 }
 
 /// The live subjects of a machine; `opened_under` finds the position of parameters.
-fn stored<M: SubjectMachine>(
+fn stored<M: Machine>(
     machines: &Machines<M>,
     opened_under: impl Fn(&Arc<Parameters>) -> u64,
 ) -> Vec<StoredOf<M>> {

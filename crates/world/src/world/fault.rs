@@ -1,7 +1,7 @@
 //! A log that does not add up, or a decision that broke its own rules.
 
 use x811_eventlog::RecordError;
-use x811_protocol::kernel::Illegal;
+use x811_protocol::machine::Illegal;
 use x811_protocol::rules::Rules;
 
 /// Why a record cannot be applied. In a stored log it names the damage; while deciding it is a

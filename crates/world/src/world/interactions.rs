@@ -10,7 +10,7 @@ use x811_protocol::event::{Effect, Event, SettlementEvent};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Interaction, State};
-use x811_protocol::kernel::{Machine, Recorded, SubjectMachine, Told};
+use x811_protocol::machine::{Machine, Recorded, Told};
 use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;

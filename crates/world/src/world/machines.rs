@@ -7,17 +7,17 @@ use crate::recent::Scattered;
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
 use x811_protocol::did::Did;
-use x811_protocol::kernel::{Machine, Recorded, SubjectMachine};
+use x811_protocol::machine::{Machine, Recorded};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 /// A subject that the last record ended.
-type Ended<M> = (<M as SubjectMachine>::Id, Arc<Live<<M as Machine>::State>>);
+type Ended<M> = (<M as Machine>::Id, Arc<Live<<M as Machine>::State>>);
 
 /// Live subjects: those whose state can change, or that a notice about is owed.
 #[derive(Debug, Clone)]
-pub struct Machines<M: SubjectMachine> {
+pub struct Machines<M: Machine> {
     live: OrdMap<M::Id, Arc<Live<M::State>>>,
     /// Those with an open window of the ledger's, which downtime moves. What waits for a signed moment
     /// costs nothing at a restart, however many there are.
@@ -30,7 +30,7 @@ pub struct Machines<M: SubjectMachine> {
     open_by: Scattered<Did, u64>,
 }
 
-impl<M: SubjectMachine> Default for Machines<M> {
+impl<M: Machine> Default for Machines<M> {
     fn default() -> Machines<M> {
         Machines {
             live: OrdMap::new(),
@@ -43,16 +43,12 @@ impl<M: SubjectMachine> Default for Machines<M> {
 }
 
 /// A machine whose subjects a world holds.
-pub trait HeldMachine: SubjectMachine {
+pub trait HeldMachine: Machine {
     /// Those of that world.
-    fn of(world: &World) -> &Machines<Self>
-    where
-        Self: Sized;
+    fn of(world: &World) -> &Machines<Self>;
 
     /// The same, to be changed.
-    fn of_mut(world: &mut World) -> &mut Machines<Self>
-    where
-        Self: Sized;
+    fn of_mut(world: &mut World) -> &mut Machines<Self>;
 }
 
 /// Every machine beside `interaction`: the member of [`Subjects`] that has its live ones, its variant of
@@ -151,7 +147,7 @@ macro_rules! subjects {
 
 for_each_machine!(subjects);
 
-impl<M: SubjectMachine> Machines<M> {
+impl<M: Machine> Machines<M> {
     /// A live one.
     pub fn get(&self, id: M::Id) -> Option<&Arc<Live<M::State>>> {
         self.live.get(&id)

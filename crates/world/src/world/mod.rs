@@ -52,7 +52,7 @@ use x811_protocol::event::{LedgerOpened, RulesChanged};
 use x811_protocol::facts::RequestFacts;
 use x811_protocol::id::{AgreementId, ContractId, EnvelopeId, InteractionId, RoundId, SessionId};
 use x811_protocol::interaction::State;
-use x811_protocol::kernel::News;
+use x811_protocol::machine::News;
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::{Leniency, Parameters};
 use x811_protocol::round::{self, Failed, Relation, Round};

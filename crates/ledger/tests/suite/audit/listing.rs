@@ -12,7 +12,7 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, Level};
 use x811_protocol::facts::DisputeCode;
 use x811_protocol::interaction::StateName;
-use x811_protocol::kernel::Recorded;
+use x811_protocol::machine::Recorded;
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::settlement_view::{Live, MoneyStanding, ProviderPaid, SettlementView};
 use x811_protocol::time::TimestampMs;

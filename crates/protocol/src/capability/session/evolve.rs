@@ -10,7 +10,7 @@ use crate::event::{
 };
 use crate::facts::{CapabilityFacts, Facts, SessionAgree, SessionRequest, SessionTerms};
 use crate::id::SessionId;
-use crate::kernel::{Illegal, RecordRef, Recorded};
+use crate::machine::{Illegal, RecordRef, Recorded};
 
 /// The state after `recorded`.
 pub(super) fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {

@@ -10,21 +10,22 @@ use crate::event::Derived;
 use crate::facts::{
     CapabilityFacts, CapabilityVerb, Facts, SessionAgree, SessionResponse, SessionTerms,
 };
+use crate::machine::Input;
 use crate::parameters::Capabilities;
 use crate::refusal::{Kind, Refusal};
 use crate::time::TimestampMs;
 
-/// What accepting `envelope` rests on besides its facts.
+/// What accepting the message rests on besides its facts.
 ///
 /// # Errors
 /// Why it is refused.
-pub fn derived(
+pub(super) fn derived(
     state: Option<&State>,
-    envelope: &AcceptedHeader,
-    facts: &Facts,
+    input: &Input<'_>,
     context: &Context<'_>,
     now: TimestampMs,
 ) -> Result<Derived, Refusal> {
+    let Input { envelope, facts } = *input;
     let Facts::Capability(facts) = facts else {
         return Err(Refusal::state("the message is about no capability"));
     };

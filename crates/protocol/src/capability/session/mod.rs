@@ -17,17 +17,15 @@ mod open;
 mod state;
 pub mod table;
 
-pub use message::derived;
 pub use state::{Ending, ProposedTerms, Renewal, Signed, State};
 pub use table::StateName;
 
 use super::{agreement, descriptor};
 use crate::did::Did;
-use crate::event::{CloseReason, Derived, Effect, EnvelopeAccepted, Event, Lapsed};
+use crate::event::{CloseReason, Derived, Effect, Event, Lapsed};
 use crate::facts::CapabilityFacts;
 use crate::id::SessionId;
-pub use crate::kernel::Input;
-use crate::kernel::{Illegal, Machine, News, Recorded, SubjectMachine, Told};
+use crate::machine::{Conclusion, Illegal, Input, Machine, News, Recorded, Told};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::stream::Subject;
@@ -60,8 +58,8 @@ pub struct Context<'a> {
 }
 
 impl Machine for Session {
+    type Id = SessionId;
     type State = State;
-    type Input<'a> = Input<'a>;
     type Context<'a> = Context<'a>;
 
     fn decide(
@@ -69,12 +67,8 @@ impl Machine for Session {
         input: &Input<'_>,
         context: &Context<'_>,
         now: TimestampMs,
-    ) -> Result<Vec<Event>, Refusal> {
-        Ok(vec![Event::EnvelopeAccepted(EnvelopeAccepted {
-            derived: derived(state, input.envelope, input.facts, context, now)?,
-            envelope: input.envelope.clone(),
-            facts: input.facts.clone(),
-        })])
+    ) -> Result<Conclusion, Refusal> {
+        message::derived(state, input, context, now).map(Conclusion::Record)
     }
 
     fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
@@ -97,10 +91,6 @@ impl Machine for Session {
     fn is_terminal(state: &State) -> bool {
         state.is_closed
     }
-}
-
-impl SubjectMachine for Session {
-    type Id = SessionId;
 
     fn subject(id: SessionId) -> Subject {
         Subject::Session(id)

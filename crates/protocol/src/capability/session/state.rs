@@ -9,7 +9,7 @@ use crate::digest::Digest;
 use crate::event::{CloseReason, SessionWindow};
 use crate::facts::{RenewalReason, SessionTerms};
 use crate::id::{AgreementId, SessionId};
-use crate::kernel::{RecordRef, not_restored};
+use crate::machine::{RecordRef, not_restored};
 use crate::parameters::Parameters;
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};

@@ -208,7 +208,7 @@ fn ae_034_the_answer_is_the_same_to_the_other_party_and_to_strangers() {
             .map(|other| {
                 let mut world = World::at(state);
                 let message = world.draft(0, kind).sent_by(other);
-                world.send(0, &message).execution.outcome.unwrap_err()
+                world.send(0, &message).refusal.unwrap()
             })
             .collect();
         assert_eq!(answers[0], answers[1], "AX-11, {requirement}: {kind}");

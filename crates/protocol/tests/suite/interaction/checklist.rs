@@ -6,7 +6,7 @@ use x811_protocol::envelope::CoreType;
 use x811_protocol::event::{Event, Refuted, RefutedCause, RevertReason, SettlementEvent};
 use x811_protocol::interaction::table::Sender;
 use x811_protocol::interaction::{StateName, repeated_payment};
-use x811_protocol::kernel::Recorded;
+use x811_protocol::machine::Recorded;
 use x811_protocol::observation::Hindrance;
 use x811_protocol::settlement_view::{Live, MoneyStanding, ProviderPaid, SettlementView};
 

@@ -4,7 +4,7 @@
 use x811_protocol::code::Code;
 use x811_protocol::envelope::CoreType;
 use x811_protocol::interaction::{Interaction, Schedule, StateName};
-use x811_protocol::kernel::Machine;
+use x811_protocol::machine::Machine;
 use x811_protocol::time::TimestampMs;
 
 use super::chain::{DEPTH, PAYEE, PAYER};

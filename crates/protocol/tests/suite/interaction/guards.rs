@@ -27,7 +27,7 @@ fn answer(
 
 pub(crate) fn answer_in(world: &mut World, message: &Message) -> Option<(Code, u16)> {
     let (state, length) = (world.state(0).clone(), world.log.len());
-    let refusal = world.send(0, message).execution.outcome.err()?;
+    let refusal = world.send(0, message).refusal?;
     assert_eq!(*world.state(0), state, "AE-36: {refusal}");
     assert_eq!(world.log.len(), length, "AE-36: {refusal}");
     Some((refusal.code, refusal.http_status()))
@@ -44,7 +44,7 @@ fn mach_1_a_request_under_an_agreement_that_nobody_keeps() {
     let id = "0190a1b2-c3d4-7e5f-8901-234567890abc";
     request.request().agreement_id = Some(AgreementId::lenient(id).unwrap());
     let before = world.log.len();
-    let refusal = world.send(number, &request).execution.outcome.unwrap_err();
+    let refusal = world.send(number, &request).refusal.unwrap();
     assert_eq!((refusal.code, refusal.http_status()), GUARD.unwrap());
     assert_eq!(world.log.len(), before);
 }
@@ -84,7 +84,7 @@ fn ae_040_a_request_needs_an_active_provider_that_offers_the_task() {
         let number = world.add_stream();
         let mut request = world.draft(number, CoreType::Request);
         request.request().task_type = task.to_owned();
-        let answer = world.send(number, &request).execution.outcome.err();
+        let answer = world.send(number, &request).refusal;
         assert_eq!(
             answer.map(|a| (a.code, a.http_status())),
             expected,

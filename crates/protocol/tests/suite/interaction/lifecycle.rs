@@ -6,7 +6,7 @@ use x811_protocol::envelope::CoreType;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::table::{TRANSITIONS, lapse_of};
 use x811_protocol::interaction::{Interaction, Stage, State, StateName};
-use x811_protocol::kernel::Machine;
+use x811_protocol::machine::Machine;
 
 use super::cells::assert_refused;
 use super::chain::{PAYEE, micro};

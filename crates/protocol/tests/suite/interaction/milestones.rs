@@ -89,7 +89,7 @@ impl World {
     /// Sends a message that must be accepted.
     pub(crate) fn send_ok(&mut self, number: usize, message: &Message) -> Outcome {
         let outcome = self.send(number, message);
-        assert_eq!(outcome.code(), None, "{:?}", outcome.execution);
+        assert_eq!(outcome.code(), None, "{:?}", outcome);
         outcome
     }
 

@@ -1,4 +1,4 @@
-//! The `interaction` machine, driven through `kernel::execute` with a clock, a registry and a chain
+//! The `interaction` machine, driven through `machine::execute` with a clock, a registry and a chain
 //! that the tests move by hand: AE-9 to AE-37, AE-98 to AE-105, AX-1 to AX-18, AX-34 and AX-35,
 //! ledger-contract.md sections 1 and 5.
 

@@ -9,7 +9,7 @@ use x811_protocol::event::{
 };
 use x811_protocol::facts::Facts;
 use x811_protocol::interaction::{Interaction, State, StateName};
-use x811_protocol::kernel::{Illegal, Machine, Recorded, replay};
+use x811_protocol::machine::{Illegal, Machine, Recorded, replay};
 use x811_protocol::time::TimestampMs;
 
 use super::chain::{Chain, DEPTH, PAYEE, PAYER, micro, tx};

@@ -61,7 +61,7 @@ fn ae_104_thirty_seconds_then_looks_5_15_60_and_300_seconds_apart() {
     let outcome = world.sweep(0);
     assert_eq!(outcome.types(), ["lapsed"]);
     assert_eq!(
-        outcome.execution.lapses,
+        outcome.lapses,
         [Code::PaymentConfirmationTimeout],
         "X811-5030"
     );
@@ -286,7 +286,7 @@ fn a_look_before_any_payment_or_after_the_end_causes_nothing() {
             .sweep(super::world::BASE, head, [tx(1), tx(100)]);
         let outcome = world.observe(0, &sweep);
         assert_eq!(outcome.events, [], "{state}");
-        assert_eq!(outcome.execution.outcome.unwrap(), None, "{state}");
+        assert_eq!(outcome.code(), None, "{state}");
     }
 }
 

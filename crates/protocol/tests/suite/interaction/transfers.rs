@@ -8,7 +8,7 @@ use x811_protocol::event::{
 };
 use x811_protocol::evm::ChainId;
 use x811_protocol::interaction::{Interaction, State, StateName};
-use x811_protocol::kernel::Machine;
+use x811_protocol::machine::Machine;
 use x811_protocol::observation::Transfer;
 use x811_protocol::parameters::FinalBy;
 use x811_protocol::settlement::DeclaredStanding;
@@ -363,10 +363,7 @@ fn zero_price_confirms_at_once_with_nothing_due() {
     assert!(confirmed.claims.is_empty() && confirmed.evidence.is_empty());
     assert_eq!(confirmed.surplus, None);
     assert_eq!(confirmed.records.payments.len(), 1);
-    assert!(
-        outcome.execution.lapses.is_empty(),
-        "nobody is told X811-5030"
-    );
+    assert!(outcome.lapses.is_empty(), "nobody is told X811-5030");
 }
 
 #[test]

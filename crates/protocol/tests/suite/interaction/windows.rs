@@ -6,7 +6,7 @@ use x811_protocol::envelope::CoreType;
 use x811_protocol::event::{Event, Lapsed, Window};
 use x811_protocol::interaction::table::{LAPSES, lapse_of};
 use x811_protocol::interaction::{Interaction, State, StateName};
-use x811_protocol::kernel::{Machine, Recorded};
+use x811_protocol::machine::{Machine, Recorded};
 use x811_protocol::time::TimestampMs;
 
 use super::messages::Message;
@@ -149,7 +149,7 @@ fn assert_leads(row: &Row) {
         code: row.code,
     });
     assert_eq!(outcome.events, [lapsed], "AE-99, AE-101, {label}");
-    assert_eq!(outcome.execution.lapses, [row.code], "AE-102, {label}");
+    assert_eq!(outcome.lapses, [row.code], "AE-102, {label}");
     assert_eq!(world.name(0), row.to, "AE-101, {label}");
     assert_eq!(
         world.state(0).opener(),
@@ -235,7 +235,7 @@ fn ae_102_the_lapse_says_what_both_parties_are_told() {
         let mut world = (row.reached)();
         world.advance_ms(row.length_ms + 1);
         let message = world.draft(0, row.awaited);
-        let refusal = world.send(0, &message).execution.outcome.unwrap_err();
+        let refusal = world.send(0, &message).refusal.unwrap();
         let label = format!("AE-102: {:?}", row.window);
         assert_eq!(refusal.code, row.code, "{label}");
         assert_eq!(refusal.http_status(), 422, "{label}");
@@ -244,7 +244,7 @@ fn ae_102_the_lapse_says_what_both_parties_are_told() {
             "{label}: {}",
             refusal.message
         );
-        let later = world.send(0, &message).execution.outcome.unwrap_err();
+        let later = world.send(0, &message).refusal.unwrap();
         assert!(
             later.message.contains(row.code.as_str()),
             "{label}: {}",
@@ -281,7 +281,7 @@ fn ax_035_a_payment_that_finds_the_confirmation_window_passed_is_still_taken() {
     world.advance_ms(30_001);
     let outcome = world.pay(0, 2);
     assert_eq!(outcome.types(), ["lapsed", "envelope_accepted"]);
-    assert_eq!(outcome.execution.lapses, [Code::PaymentConfirmationTimeout]);
+    assert_eq!(outcome.lapses, [Code::PaymentConfirmationTimeout]);
     assert_eq!(world.name(0), StateName::Verified);
 }
 

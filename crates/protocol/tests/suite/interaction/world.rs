@@ -14,14 +14,16 @@ use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::interaction::{
-    Context, Input, Interaction, ProviderView, Settlement, State, StateName,
+    self, Context, Interaction, ProviderView, Settlement, State, StateName,
 };
-use x811_protocol::kernel::{Execution, Illegal, Journal, Machine, Recorded, execute, lapse_due};
+use x811_protocol::machine::{Illegal, Input, Journal, Machine, Recorded, execute, lapse_due};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{BlindCause, NetworkHead, Sweep};
 use x811_protocol::parameters::{
     AEEP_LOOKS_MS, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
+use x811_protocol::refusal::Refusal;
+use x811_protocol::settlement;
 use x811_protocol::time::TimestampMs;
 
 use super::chain::{Chain, DEPTH, GENESIS_S, PAYEE, PAYER, TOKEN, TREASURY};
@@ -78,18 +80,16 @@ pub(crate) struct Registry {
 /// What one input did.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    pub(crate) execution: Execution,
+    /// Codes of the lapses that it found.
+    pub(crate) lapses: Vec<Code>,
+    pub(crate) refusal: Option<Refusal>,
     pub(crate) events: Vec<Event>,
 }
 
 impl Outcome {
     /// The code it was refused with.
     pub(crate) fn code(&self) -> Option<Code> {
-        self.execution
-            .outcome
-            .as_ref()
-            .err()
-            .map(|refusal| refusal.code)
+        self.refusal.as_ref().map(|refusal| refusal.code)
     }
 
     /// The message that it recorded first.
@@ -217,7 +217,7 @@ impl World {
         let created = message.created_ms.unwrap_or(self.now);
         let envelope = header(id, message, created);
         let outcome = self.submit(number, &envelope, &message.facts);
-        if outcome.execution.outcome.is_ok() {
+        if outcome.refusal.is_none() {
             let stream = &mut self.streams[number];
             match message.facts {
                 Facts::Request(_) => stream.request_id = id,
@@ -229,9 +229,10 @@ impl World {
     }
 
     fn submit(&mut self, number: usize, envelope: &AcceptedHeader, facts: &Facts) -> Outcome {
-        self.run(number, |journal, context, now| {
-            let input = Input::Message { envelope, facts };
-            execute::<Interaction, _>(journal, &input, context, now)
+        self.run(number, |journal, context, _, now| {
+            let input = Input { envelope, facts };
+            let execution = execute::<Interaction, _>(journal, &input, context, now)?;
+            Ok((execution.lapses, execution.outcome.err()))
         })
     }
 
@@ -248,8 +249,14 @@ impl World {
 
     /// Shows an interaction a look at a network.
     pub(crate) fn observe(&mut self, number: usize, sweep: &Sweep) -> Outcome {
-        self.run(number, |journal, context, now| {
-            execute::<Interaction, _>(journal, &Input::Sweep(sweep), context, now)
+        self.run(number, |journal, context, looked_up, now| {
+            let lapses = lapse_due::<Interaction, _>(journal, context, now)?;
+            if let Some(state) = journal.state().cloned() {
+                for event in interaction::observe(&state, sweep, looked_up, now) {
+                    journal.record(event)?;
+                }
+            }
+            Ok((lapses, None))
         })
     }
 
@@ -276,19 +283,21 @@ impl World {
 
     /// Records what is due.
     pub(crate) fn tick(&mut self, number: usize) -> Outcome {
-        self.run(number, |journal, context, now| {
+        self.run(number, |journal, context, _, now| {
             let lapses = lapse_due::<Interaction, _>(journal, context, now)?;
-            Ok(Execution {
-                lapses,
-                outcome: Ok(None),
-            })
+            Ok((lapses, None))
         })
     }
 
     fn run(
         &mut self,
         number: usize,
-        act: impl FnOnce(&mut Writer<'_>, &Context<'_>, TimestampMs) -> Result<Execution, Illegal>,
+        act: impl FnOnce(
+            &mut Writer<'_>,
+            &Context<'_>,
+            &settlement::Context<'_>,
+            TimestampMs,
+        ) -> Result<(Vec<Code>, Option<Refusal>), Illegal>,
     ) -> Outcome {
         let before = self.log.len();
         let heads = self.heads();
@@ -305,8 +314,14 @@ impl World {
             initiator_wallets: &registry.initiator_wallets,
             request_key: None,
             initiator_is_of_reference_sdk: false,
-            claimed: &registry.claimed,
+        };
+        let looked_up = settlement::Context {
             awaited: &awaited,
+            claimed: &registry.claimed,
+            last_receipt: registry.provider.last_receipt,
+            ledger: context.ledger,
+            parameters: context.parameters,
+            receipts: registry.provider.receipts,
         };
         let mut writer = Writer {
             number,
@@ -315,11 +330,15 @@ impl World {
             state: &mut self.streams[number].state,
             log: &mut self.log,
         };
-        let execution =
-            act(&mut writer, &context, self.now).expect("evolve takes what was decided");
+        let (lapses, refusal) = act(&mut writer, &context, &looked_up, self.now)
+            .expect("evolve takes what was decided");
         let events: Vec<Event> = self.log[before..].iter().map(|r| r.event.clone()).collect();
         self.bind_claims(&events);
-        Outcome { execution, events }
+        Outcome {
+            lapses,
+            refusal,
+            events,
+        }
     }
 
     /// What the ledger's claim index does; a transfer that is claimed twice is a defect.

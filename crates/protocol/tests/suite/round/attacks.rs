@@ -2,10 +2,11 @@
 
 use x811_protocol::code::Code;
 use x811_protocol::facts::consensus::{ConsensusFacts, Decision, Mechanism, Voting};
+use x811_protocol::machine::Input;
 use x811_protocol::parameters::{LeaderPolicy, Leaders, Rounds};
 use x811_protocol::round::{
-    self, Context, Input, Outcome, Reason, RoundDecided, RoundEvent, RoundOpened, RoundWindow,
-    State, StateName, Surroundings, VoterStanding,
+    self, Context, Outcome, Reason, RoundDecided, RoundEvent, RoundOpened, RoundWindow, State,
+    StateName, Surroundings, VoterStanding,
 };
 
 use super::world::{Kept, Stored, World, agent, code, evolve, of_round, open_vote, reveal};

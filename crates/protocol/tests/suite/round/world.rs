@@ -15,13 +15,14 @@ use x811_protocol::facts::consensus::{
 };
 use x811_protocol::id::{EnvelopeId, RoundId};
 use x811_protocol::key::{KeyId, Profile, SecretKey};
+use x811_protocol::machine::{Conclusion, Input};
 use x811_protocol::observation::Block;
 use x811_protocol::parameters::Rounds;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round::{
-    self, Admitted, Board, Context, CycleDrawn, Derived, Entry, Failed, InARow, Input, Message,
-    Opened, Outcome, Reason, Recorded, Relation, RoundEvent, RoundWindow, State, Surroundings,
-    TallyVerdict, VoterStanding,
+    self, Board, Context, CycleDrawn, Derived, Entry, Failed, InARow, Message, Opened, Outcome,
+    Reason, Recorded, Relation, RoundEvent, RoundWindow, State, Surroundings, TallyVerdict,
+    VoterStanding,
 };
 use x811_protocol::signature::Signature;
 use x811_protocol::time::TimestampMs;
@@ -273,8 +274,8 @@ impl World {
         };
         let state = self.states.get(&facts.round());
         match round::decide(state, &input, &context, self.now)? {
-            Admitted::Repeat => Ok(Derived::default()),
-            Admitted::Record(derived) => Ok(derived),
+            Conclusion::Repeat { .. } => Ok(Derived::default()),
+            Conclusion::Record(derived) => Ok(derived),
         }
     }
 
@@ -296,8 +297,8 @@ impl World {
         };
         let state = self.states.get(&id);
         match round::decide(state, &input, &context, self.now)? {
-            Admitted::Repeat => Ok(false),
-            Admitted::Record(derived) => {
+            Conclusion::Repeat { .. } => Ok(false),
+            Conclusion::Record(derived) => {
                 let retried = match &facts {
                     ConsensusFacts::Propose(proposal) => proposal.resubmission_of,
                     _ => None,
@@ -497,7 +498,7 @@ pub(crate) fn evolve(
     before: Option<State>,
     kept: &Kept,
     rounds: &Arc<Rounds>,
-) -> Result<State, x811_protocol::kernel::Illegal> {
+) -> Result<State, x811_protocol::machine::Illegal> {
     round::evolve(before, &recorded(kept, rounds))
 }
 

@@ -7,8 +7,8 @@ use crate::envelope::AcceptedHeader;
 use crate::event::{Derived, EnvelopeAccepted, Event, Lapsed, LapsedWindow, PledgeWindow};
 use crate::facts::Facts;
 use crate::id::PledgeId;
-use crate::kernel::{
-    Illegal, Input, Machine, RecordRef, Recorded, SubjectMachine, Told, not_restored,
+use crate::machine::{
+    Illegal, Input, Machine, RecordRef, Recorded, Told, not_restored,
 };
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -126,7 +126,7 @@ impl Machine for Pledge {
     }
 }
 
-impl SubjectMachine for Pledge {
+impl Machine for Pledge {
     type Id = PledgeId;
 
     fn subject(id: PledgeId) -> Subject {

@@ -9,7 +9,7 @@ use x811_world::reading::not_open;
 use x811_world::Fault;
 use x811_protocol::facts::Facts;
 use x811_protocol::id::PledgeId;
-use x811_protocol::kernel::{Input, execute};
+use x811_protocol::machine::{Input, execute};
 use x811_protocol::pledge::Pledge;
 use x811_protocol::time::TimestampMs;
 

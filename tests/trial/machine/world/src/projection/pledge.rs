@@ -3,7 +3,7 @@
 use crate::row::{DeadlineKind, SubjectRow};
 use crate::world::Live;
 use serde_json::json;
-use x811_protocol::kernel::{Machine, SubjectMachine};
+use x811_protocol::machine::{Machine};
 use x811_protocol::pledge::{Pledge, State};
 
 /// The row that readers get of a pledge as it stands.

@@ -1,4 +1,4 @@
-//! The kernel every machine runs on: one trait, one `replay`, one `execute`.
+//! What every machine is, and the way of its messages: one trait, one `replay`, one `execute`.
 //!
 //! A machine says what it would record (`decide`), what a record makes of its state (`evolve`) and
 //! when time alone will act (`deadline`, `expire`). It never sees a clock, a database or another
@@ -10,7 +10,7 @@ use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::envelope::AcceptedHeader;
-use crate::event::{EnvelopeAccepted, Event};
+use crate::event::{Derived, EnvelopeAccepted, Event};
 use crate::facts::Facts;
 use crate::id::EnvelopeId;
 use crate::parameters::{Limits, Parameters, PayerBindingRule, Windows};
@@ -82,11 +82,23 @@ impl Recorded<'_> {
 
 /// An authenticated message about a subject of a machine.
 #[derive(Debug, Clone, Copy)]
-pub struct Input<'a> {
+pub struct Input<'a, F = Facts> {
     /// Its header as it would be recorded.
     pub envelope: &'a AcceptedHeader,
     /// What it says.
-    pub facts: &'a Facts,
+    pub facts: &'a F,
+}
+
+/// What becomes of a message that is not refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Conclusion<D = Derived> {
+    /// It is recorded with that.
+    Record(D),
+    /// Its sender has sent the same before: it is answered from the record at `first`.
+    Repeat {
+        /// Position of the first record.
+        first: u64,
+    },
 }
 
 /// A stored history that the machine's rules do not allow. A stored log is input: this is reported,
@@ -104,25 +116,25 @@ pub struct Illegal {
     pub why: &'static str,
 }
 
-/// A pure state machine over the log's events.
+/// A pure state machine over the records of its subjects' streams (machines.md section 2).
 pub trait Machine: Sized + 'static {
-    /// What is known after the events so far.
-    type State;
-    /// What can happen from outside: a message or an observation.
-    type Input<'a>;
-    /// What a decision may look at besides its own state; looked up before deciding.
+    /// The name of a subject.
+    type Id: Copy + Ord + Debug + Serialize + DeserializeOwned;
+    /// The sum of a subject's records so far.
+    type State: Clone + Debug + PartialEq + Serialize + DeserializeOwned;
+    /// Everything a decision reads besides the subject's own state; collected before deciding.
     type Context<'a>;
 
-    /// The events that `input` causes in `state`, or why it is refused.
+    /// What `input` is recorded with in `state`, or the record that it repeats.
     ///
     /// # Errors
     /// The refusal to answer with; nothing is recorded then.
     fn decide(
         state: Option<&Self::State>,
-        input: &Self::Input<'_>,
+        input: &Input<'_>,
         context: &Self::Context<'_>,
         now: TimestampMs,
-    ) -> Result<Vec<Event>, Refusal>;
+    ) -> Result<Conclusion, Refusal>;
 
     /// The state after `recorded`.
     ///
@@ -136,8 +148,41 @@ pub trait Machine: Sized + 'static {
     /// What time does once `now` is past the deadline.
     fn expire(state: &Self::State, context: &Self::Context<'_>, now: TimestampMs) -> Option<Event>;
 
-    /// Whether no message can change the state any more.
+    /// True if no message can change the state any more.
     fn is_terminal(state: &Self::State) -> bool;
+
+    /// The subject of that id.
+    fn subject(id: Self::Id) -> Subject;
+
+    /// The id that the state is of.
+    fn id(state: &Self::State) -> Self::Id;
+
+    /// Who takes part: may read it, and is told of what time does to it.
+    fn members(state: &Self::State) -> Vec<Did>;
+
+    /// Who counts it as open, and with whom, while it is: limits are on both.
+    fn open_between(state: &Self::State) -> Option<(Did, Did)>;
+
+    /// What every member is told of an event, if anything.
+    fn told(before: &Self::State, event: &Event, after: &Self::State) -> Option<Told>;
+
+    /// What a notice with that code tells its reader to do.
+    fn what_to_do(code: Code) -> &'static str {
+        code.what_to_do()
+    }
+
+    /// The state once the ledger was away for that long until `back_at`; `None` where that moves no window.
+    fn after_downtime(
+        state: &Self::State,
+        gap_ms: u64,
+        back_at: TimestampMs,
+    ) -> Option<Self::State>;
+
+    /// The parameters it was opened under and keeps.
+    fn parameters(state: &Self::State) -> &Arc<Parameters>;
+
+    /// A state that was read from its stored form, with these parameters put back.
+    fn with_parameters(state: Self::State, parameters: Arc<Parameters>) -> Self::State;
 }
 
 /// An envelope of a subject and the record that holds it.
@@ -209,48 +254,6 @@ pub enum News {
     AnomalyNoted,
 }
 
-/// What the world, the audit and the rows ask of a machine whose subjects live in streams of their
-/// own (machines.md section 2).
-pub trait SubjectMachine:
-    Machine<State: Clone + Debug + PartialEq + Serialize + DeserializeOwned>
-{
-    /// What one of its subjects is named by.
-    type Id: Copy + Ord + Debug + Serialize + DeserializeOwned;
-
-    /// The subject of that id.
-    fn subject(id: Self::Id) -> Subject;
-
-    /// The id that the state is of.
-    fn id(state: &Self::State) -> Self::Id;
-
-    /// Who takes part: may read it, and is told of what time does to it.
-    fn members(state: &Self::State) -> Vec<Did>;
-
-    /// Who counts it as open, and with whom, while it is: limits are on both.
-    fn open_between(state: &Self::State) -> Option<(Did, Did)>;
-
-    /// What every member is told of an event, if anything.
-    fn told(before: &Self::State, event: &Event, after: &Self::State) -> Option<Told>;
-
-    /// What a notice with that code tells its reader to do.
-    fn what_to_do(code: Code) -> &'static str {
-        code.what_to_do()
-    }
-
-    /// The state once the ledger was away for that long until `back_at`; `None` where that moves no window.
-    fn after_downtime(
-        state: &Self::State,
-        gap_ms: u64,
-        back_at: TimestampMs,
-    ) -> Option<Self::State>;
-
-    /// The parameters it was opened under and keeps.
-    fn parameters(state: &Self::State) -> &Arc<Parameters>;
-
-    /// A state that was read from its stored form, with these parameters put back.
-    fn with_parameters(state: Self::State, parameters: Arc<Parameters>) -> Self::State;
-}
-
 /// Where one stream's events go as they are decided: seals, evolves, keeps.
 pub trait Journal<M: Machine> {
     /// Why an event cannot be recorded: a defect that must stop the writer.
@@ -266,16 +269,25 @@ pub trait Journal<M: Machine> {
     fn record(&mut self, event: Event) -> Result<u64, Self::Fault>;
 }
 
+/// The record that a message is answered from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerRecord {
+    /// Its own, at that position.
+    New(u64),
+    /// The one at that position, which it repeats.
+    Repeated(u64),
+}
+
 /// What `execute` did.
 #[derive(Debug)]
 pub struct Execution {
     /// Codes of the lapses that were due and have been recorded first.
     pub lapses: Vec<Code>,
-    /// Position of the first event the input itself caused, if it caused one, or its refusal.
-    pub outcome: Result<Option<u64>, Refusal>,
+    /// The record that answers the message, or its refusal.
+    pub outcome: Result<AnswerRecord, Refusal>,
 }
 
-/// Applies due lapses, then decides `input` and records what follows.
+/// Applies due lapses, then decides `input` and records it.
 ///
 /// A lapse is recorded even when the input is then refused; an input that finds the lapse that
 /// closed its stream is answered with the lapse's code (ledger-contract.md section 1.3).
@@ -284,7 +296,7 @@ pub struct Execution {
 /// The fault of the journal, when it refuses what `decide` or `expire` produced.
 pub fn execute<M: Machine, J: Journal<M>>(
     journal: &mut J,
-    input: &M::Input<'_>,
+    input: &Input<'_>,
     context: &M::Context<'_>,
     now: TimestampMs,
 ) -> Result<Execution, J::Fault> {
@@ -296,14 +308,15 @@ pub fn execute<M: Machine, J: Journal<M>>(
         return Ok(Execution { lapses, outcome });
     }
     let outcome = match M::decide(journal.state(), input, context, now) {
-        Ok(events) => {
-            let mut first = None;
-            for event in events {
-                let position = journal.record(event)?;
-                first = first.or(Some(position));
-            }
-            Ok(first)
+        Ok(Conclusion::Record(derived)) => {
+            let event = Event::EnvelopeAccepted(EnvelopeAccepted {
+                derived,
+                envelope: input.envelope.clone(),
+                facts: input.facts.clone(),
+            });
+            Ok(AnswerRecord::New(journal.record(event)?))
         }
+        Ok(Conclusion::Repeat { first }) => Ok(AnswerRecord::Repeated(first)),
         Err(refusal) => Err(refusal),
     };
     Ok(Execution { lapses, outcome })
