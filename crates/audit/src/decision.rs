@@ -1,5 +1,6 @@
 //! Decides again what the ledger decided.
 
+mod as_recorded;
 pub(crate) mod checks;
 pub(crate) mod conduct;
 pub(crate) mod notices;

@@ -3,7 +3,7 @@
 
 mod journal;
 
-pub(crate) use journal::SubjectJournal;
+pub(crate) use journal::{MessageBody, SubjectJournal};
 
 use crate::answer::Accepted;
 use crate::port::{Commit, Erased, NonceOutcome, SpentNonce};

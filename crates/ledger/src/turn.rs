@@ -4,36 +4,35 @@
 //! Order (AX-28): times again, key again, nonce, then the rules. From the nonce on, every answer
 //! spends it.
 
-mod contract;
-mod descriptor;
-mod round;
-mod session;
+mod subject;
 
 use crate::answer::TurnVerdict;
-use crate::draft::{BatchDraft, FirstRequest, SubjectJournal};
+use crate::draft::{BatchDraft, FirstRequest};
 use crate::port::NonceOutcome;
 use crate::submission::{MessageContent, Submission};
-use crate::watch;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use subject::decide_about;
+use x811_protocol::capability::agreement::Agreement;
+use x811_protocol::capability::descriptor::Descriptor;
+use x811_protocol::capability::session::Session;
 use x811_protocol::code::Code;
+use x811_protocol::contract::Contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Derived, EnvelopeAccepted, Event};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::interaction::{Interaction, repeated_payment};
-use x811_protocol::machine::{AnswerRecord, Input, execute};
 use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::round::Round;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 use x811_world::agent::Agent;
 use x811_world::quota;
-use x811_world::reading::not_open;
 use x811_world::registry;
 use x811_world::route::{Reference, Route, route};
 use x811_world::schemas::Schemas;
 use x811_world::sender::{registered, sender};
-use x811_world::surroundings::interaction::Surroundings;
 use x811_world::{Fault, FirstAnswer, World};
 
 /// What was read from the indexes before the batch was decided.
@@ -226,16 +225,20 @@ fn decide(
             converse(draft, message, facts, id, lookups, now)
         }
         Route::Subject(Subject::Contract(id)) => {
-            contract::negotiate(draft, message, facts, id, now)
+            decide_about::<Contract>(draft, message, facts, id, lookups, now)
         }
         Route::Subject(Subject::Descriptor(did)) => {
-            descriptor::advertise(draft, message, facts, did, now)
+            decide_about::<Descriptor>(draft, message, facts, did, lookups, now)
         }
         Route::Subject(Subject::Session(id)) => {
-            session::negotiate(draft, message, facts, id, lookups, now)
+            decide_about::<Session>(draft, message, facts, id, lookups, now)
         }
-        Route::Subject(Subject::Agreement(id)) => session::revoke(draft, message, facts, id, now),
-        Route::Subject(Subject::Round(id)) => round::take_part(draft, message, facts, id, now),
+        Route::Subject(Subject::Agreement(id)) => {
+            decide_about::<Agreement>(draft, message, facts, id, lookups, now)
+        }
+        Route::Subject(Subject::Round(id)) => {
+            decide_about::<Round>(draft, message, facts, id, lookups, now)
+        }
         // No message is about it.
         Route::Subject(Subject::Conduct(_)) | Route::Nowhere => {
             Ok(TurnVerdict::Refused(Refusal::state(
@@ -265,7 +268,7 @@ fn referred(world: &World, lookups: &Lookups, reference: EnvelopeId) -> Referenc
     }
 }
 
-/// A message of an interaction.
+/// A message of an interaction, which may repeat an earlier one.
 fn converse(
     draft: &mut BatchDraft,
     message: &Submission,
@@ -277,32 +280,16 @@ fn converse(
     if let Some(verdict) = repeats(draft, message, facts, id, lookups, now) {
         return Ok(verdict);
     }
-    if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
-        return Ok(TurnVerdict::Refused(limit));
+    let size = draft.world().head().size;
+    let verdict = decide_about::<Interaction>(draft, message, facts, id, lookups, now)?;
+    if let TurnVerdict::Refused(_) = verdict
+        && draft.world().head().size > size
+        && let Some(position) = repeated(draft, message, facts, id)
+    {
+        // It found the lapse of the confirmation window, which does not end anything.
+        return Ok(TurnVerdict::Repeats(position));
     }
-    for named in facts.names() {
-        // What is due of a subject that a message names lapses first, in a backlog too (machines.md section 3).
-        watch::lapse_one(draft, named, now)?;
-    }
-    let surroundings = Surroundings::of(draft.world(), id, &message.header, facts, now);
-    let Some(surroundings) = surroundings else {
-        return Ok(TurnVerdict::Refused(not_open()));
-    };
-    let input = Input {
-        envelope: &message.header,
-        facts,
-    };
-    let mut journal = SubjectJournal::<Interaction>::open(draft, id, Some(&message.body), now);
-    let execution = execute::<Interaction, _>(&mut journal, &input, &surroundings.context(), now)?;
-    Ok(match execution.outcome {
-        Ok(AnswerRecord::New(position)) => TurnVerdict::Recorded(position),
-        Ok(AnswerRecord::Repeated(first)) => TurnVerdict::Repeats(first),
-        Err(refusal) => match repeated(draft, message, facts, id) {
-            // It found the lapse of the confirmation window, which does not end anything.
-            Some(position) => TurnVerdict::Repeats(position),
-            None => TurnVerdict::Refused(refusal),
-        },
-    })
+    Ok(verdict)
 }
 
 /// Idempotency (AX-12) and repeated PAYMENTs: answered from the first record.

@@ -4,6 +4,8 @@ use crate::draft::{BatchDraft, SubjectJournal};
 use crate::turn::Lookups;
 use std::collections::BTreeSet;
 use x811_protocol::capability::agreement::Agreement;
+use x811_protocol::capability::conduct::Conduct;
+use x811_protocol::capability::descriptor::Descriptor;
 use x811_protocol::capability::session::Session;
 use x811_protocol::code::Code;
 use x811_protocol::contract::Contract;
@@ -12,15 +14,13 @@ use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkEvent, NetworkSigh
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{self, Interaction};
-use x811_protocol::machine::{Journal as _, Machine as _, lapse_due, lapse_next};
+use x811_protocol::machine::{Journal as _, LedgerView as _, Machine as _, lapse_due, lapse_next};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
 use x811_protocol::round::{self, CycleDrawn, Round};
 use x811_protocol::settlement;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 use x811_world::Findable;
-use x811_world::surroundings::interaction::Surroundings;
-use x811_world::surroundings::{contract, round as round_surroundings, session};
 use x811_world::{Fault, LAPSES_AT_A_TIME, World};
 
 /// How far an observation was taken in.
@@ -299,26 +299,37 @@ fn decide_sweep(
         .chain(draft.claims())
         .collect();
     let awaited = awaited(draft.world(), sweep, id);
-    with_interaction(draft, id, now, |journal, surroundings| {
-        let context = surroundings.context();
-        let lapses = lapse_due(journal, &context, now)?;
-        let looked_up = settlement::Context {
-            awaited: &awaited,
-            claimed: &claimed,
-            last_receipt: context.provider.last_receipt,
-            ledger: context.ledger,
-            parameters: context.parameters,
-            receipts: context.provider.receipts,
-        };
-        // What a lapse has just ended is looked at by the next sweep.
-        let state = journal.state();
-        let state = state.filter(|state| lapses.is_empty() || !Interaction::is_terminal(state));
-        let events = state.map(|state| interaction::observe(state, sweep, &looked_up, now));
-        for event in events.unwrap_or_default() {
-            journal.record(event)?;
-        }
-        Ok(())
-    })
+    let mut journal = SubjectJournal::<Interaction>::open(draft, id, None, now);
+    let has_lapsed = !lapse_due(&mut journal, now)?.is_empty();
+    for event in swept(&journal, sweep, (&awaited, &claimed), has_lapsed) {
+        journal.record(event)?;
+    }
+    Ok(())
+}
+
+/// The events that `sweep` causes, given what others wait for and what is claimed. What a lapse has just
+/// ended is looked at by the next sweep.
+fn swept(
+    journal: &SubjectJournal<'_, Interaction>,
+    sweep: &Sweep,
+    (awaited, claimed): (&BTreeSet<TxHash>, &BTreeSet<Claim>),
+    has_lapsed: bool,
+) -> Vec<Event> {
+    let state = journal.state();
+    let state = state.filter(|state| !has_lapsed || !Interaction::is_terminal(state));
+    let (Some(state), Ok(view)) = (state, journal.view()) else {
+        return Vec::new();
+    };
+    let payee = view.agent(state.opening().provider);
+    let looked_up = settlement::Context {
+        awaited,
+        claimed,
+        last_receipt: payee.and_then(|payee| payee.last_receipt),
+        ledger: view.ledger(),
+        parameters: view.parameters().1,
+        receipts: payee.map_or(0, |payee| payee.receipts),
+    };
+    interaction::observe(state, sweep, &looked_up, view.now())
 }
 
 /// Of what an interaction that is over declared, the transactions that others wait for.
@@ -413,63 +424,23 @@ fn lapse_next_of(
     now: TimestampMs,
 ) -> Result<Option<Code>, Fault> {
     match subject {
-        Subject::Interaction(id) => {
-            let mut ended = None;
-            with_interaction(draft, id, now, |journal, surroundings| {
-                ended = lapse_in(journal, &surroundings.context(), now)?;
-                Ok(())
-            })?;
-            Ok(ended)
-        }
-        // Time does nothing to what an agent says of itself, and an exclusion ends without a record.
-        Subject::Descriptor(_) | Subject::Conduct(_) => Ok(None),
-        Subject::Session(id) => {
-            let Some(surroundings) = session::Surroundings::bare(draft.world()) else {
-                return Ok(None);
-            };
-            let journal = SubjectJournal::<Session>::open(draft, id, None, now);
-            lapse_of(journal, &surroundings.context(), now)
-        }
-        Subject::Agreement(id) => {
-            let journal = SubjectJournal::<Agreement>::open(draft, id, None, now);
-            lapse_of(journal, &(), now)
-        }
-        Subject::Round(id) => {
-            let Some(surroundings) = round_surroundings::Surroundings::bare(draft.world()) else {
-                return Ok(None);
-            };
-            let journal = SubjectJournal::<Round>::open(draft, id, None, now);
-            lapse_of(journal, &surroundings.context(), now)
-        }
-        Subject::Contract(id) => {
-            let world = draft.world();
-            let Some(live) = world.contract(id) else {
-                return Ok(None);
-            };
-            let responder = live.state.opening().responder;
-            let Some(surroundings) = contract::Surroundings::of(world, responder, now) else {
-                return Ok(None);
-            };
-            let journal = SubjectJournal::<Contract>::open(draft, id, None, now);
-            lapse_of(journal, &surroundings.context(), now)
-        }
+        Subject::Interaction(id) => lapse_next_in::<Interaction>(draft, id, now),
+        Subject::Contract(id) => lapse_next_in::<Contract>(draft, id, now),
+        Subject::Descriptor(did) => lapse_next_in::<Descriptor>(draft, did, now),
+        Subject::Session(id) => lapse_next_in::<Session>(draft, id, now),
+        Subject::Agreement(id) => lapse_next_in::<Agreement>(draft, id, now),
+        Subject::Conduct(did) => lapse_next_in::<Conduct>(draft, did, now),
+        Subject::Round(id) => lapse_next_in::<Round>(draft, id, now),
     }
 }
 
-fn lapse_of<M: Findable>(
-    mut journal: SubjectJournal<'_, M>,
-    context: &M::Context<'_>,
+fn lapse_next_in<M: Findable>(
+    draft: &mut BatchDraft,
+    id: M::Id,
     now: TimestampMs,
 ) -> Result<Option<Code>, Fault> {
-    lapse_in(&mut journal, context, now)
-}
-
-fn lapse_in<M: Findable>(
-    journal: &mut SubjectJournal<'_, M>,
-    context: &M::Context<'_>,
-    now: TimestampMs,
-) -> Result<Option<Code>, Fault> {
-    let lapse = lapse_next(journal, context, now)?;
+    let mut journal = SubjectJournal::<M>::open(draft, id, None, now);
+    let lapse = lapse_next(&mut journal, now)?;
     let is_over = journal.state().is_some_and(M::is_terminal);
     let code = match lapse {
         Some(Event::Lapsed(lapsed)) => Some(lapsed.code),
@@ -499,27 +470,6 @@ fn networks(world: &World) -> Vec<String> {
             .map(|network| network.name.clone())
             .collect()
     })
-}
-
-fn with_interaction(
-    draft: &mut BatchDraft,
-    id: InteractionId,
-    now: TimestampMs,
-    act: impl FnOnce(&mut SubjectJournal<'_, Interaction>, &Surroundings) -> Result<(), Fault>,
-) -> Result<(), Fault> {
-    let Some(live) = draft.world().watching(id) else {
-        return Ok(());
-    };
-    let (initiator, provider) = (
-        live.state.opening().initiator,
-        live.state.opening().provider,
-    );
-    let surroundings = Surroundings::between(draft.world(), initiator, provider, now);
-    let Some(surroundings) = surroundings else {
-        return Ok(());
-    };
-    let mut journal = SubjectJournal::open(draft, id, None, now);
-    act(&mut journal, &surroundings)
 }
 
 #[cfg(test)]

@@ -6,6 +6,10 @@
 //!
 //! Source: design.md section 6, ledger-contract.md section 1.
 
+mod view;
+
+pub use view::{AgentView, LedgerView, SchemaFit};
+
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
@@ -122,8 +126,18 @@ pub trait Machine: Sized + 'static {
     type Id: Copy + Ord + Debug + Serialize + DeserializeOwned;
     /// The sum of a subject's records so far.
     type State: Clone + Debug + PartialEq + Serialize + DeserializeOwned;
-    /// Everything a decision reads besides the subject's own state; collected before deciding.
+    /// Everything a decision reads besides the subject's own state.
     type Context<'a>;
+
+    /// Collects what the decision about `input` in `state` reads of the ledger.
+    ///
+    /// # Errors
+    /// The refusal to answer with where that cannot be read yet.
+    fn context<'a, V: LedgerView>(
+        view: &'a V,
+        state: Option<&'a Self::State>,
+        input: &Input<'a>,
+    ) -> Result<Self::Context<'a>, Refusal>;
 
     /// What `input` is recorded with in `state`, or the record that it repeats.
     ///
@@ -145,8 +159,8 @@ pub trait Machine: Sized + 'static {
     /// The last moment before time alone acts; `None` while no window is open.
     fn deadline(state: &Self::State) -> Option<TimestampMs>;
 
-    /// What time does once `now` is past the deadline.
-    fn expire(state: &Self::State, context: &Self::Context<'_>, now: TimestampMs) -> Option<Event>;
+    /// What time does once the deadline has passed.
+    fn expire<V: LedgerView>(state: &Self::State, view: &V) -> Option<Event>;
 
     /// True if no message can change the state any more.
     fn is_terminal(state: &Self::State) -> bool;
@@ -259,8 +273,19 @@ pub trait Journal<M: Machine> {
     /// Why an event cannot be recorded: a defect that must stop the writer.
     type Fault: From<Illegal>;
 
+    /// The ledger as of now, everything recorded so far included.
+    type View<'a>: LedgerView
+    where
+        Self: 'a;
+
     /// The state after everything recorded so far.
     fn state(&self) -> Option<&M::State>;
+
+    /// What decisions read.
+    ///
+    /// # Errors
+    /// The refusal of every message before the ledger has parameters.
+    fn view(&self) -> Result<Self::View<'_>, Refusal>;
 
     /// Records `event`, evolves the state with it, and returns the position of its record.
     ///
@@ -287,7 +312,8 @@ pub struct Execution {
     pub outcome: Result<AnswerRecord, Refusal>,
 }
 
-/// Applies due lapses, then decides `input` and records it.
+/// Applies due lapses, then decides `input` and records it. What the decision reads is collected
+/// behind the lapses, and nothing of it is held while a record is made.
 ///
 /// A lapse is recorded even when the input is then refused; an input that finds the lapse that
 /// closed its stream is answered with the lapse's code (ledger-contract.md section 1.3).
@@ -297,17 +323,16 @@ pub struct Execution {
 pub fn execute<M: Machine, J: Journal<M>>(
     journal: &mut J,
     input: &Input<'_>,
-    context: &M::Context<'_>,
     now: TimestampMs,
 ) -> Result<Execution, J::Fault> {
-    let lapses = lapse_due(journal, context, now)?;
+    let lapses = lapse_due(journal, now)?;
     if let Some(code) = lapses.last()
         && journal.state().is_some_and(M::is_terminal)
     {
         let outcome = Err(Refusal::lapsed(*code));
         return Ok(Execution { lapses, outcome });
     }
-    let outcome = match M::decide(journal.state(), input, context, now) {
+    let outcome = match conclude(journal, input, now) {
         Ok(Conclusion::Record(derived)) => {
             let event = Event::EnvelopeAccepted(EnvelopeAccepted {
                 derived,
@@ -322,17 +347,28 @@ pub fn execute<M: Machine, J: Journal<M>>(
     Ok(Execution { lapses, outcome })
 }
 
+/// What becomes of `input` as of now.
+fn conclude<M: Machine, J: Journal<M>>(
+    journal: &J,
+    input: &Input<'_>,
+    now: TimestampMs,
+) -> Result<Conclusion, Refusal> {
+    let view = journal.view()?;
+    let state = journal.state();
+    let context = M::context(&view, state, input)?;
+    M::decide(state, input, &context, now)
+}
+
 /// Records every lapse that is due at `now` and returns their codes.
 ///
 /// # Errors
 /// The fault of the journal, when it refuses the lapse.
 pub fn lapse_due<M: Machine, J: Journal<M>>(
     journal: &mut J,
-    context: &M::Context<'_>,
     now: TimestampMs,
 ) -> Result<Vec<Code>, J::Fault> {
     let mut lapses = Vec::new();
-    while let Some(event) = lapse_next(journal, context, now)? {
+    while let Some(event) = lapse_next(journal, now)? {
         if let Event::Lapsed(lapsed) = &event {
             lapses.push(lapsed.code);
         }
@@ -346,14 +382,13 @@ pub fn lapse_due<M: Machine, J: Journal<M>>(
 /// The fault of the journal, when it refuses the lapse.
 pub fn lapse_next<M: Machine, J: Journal<M>>(
     journal: &mut J,
-    context: &M::Context<'_>,
     now: TimestampMs,
 ) -> Result<Option<Event>, J::Fault> {
     let due = journal.state().filter(|state| {
         let deadline = M::deadline(state);
         deadline.is_some_and(|deadline| now > deadline)
     });
-    let event = due.and_then(|state| M::expire(state, context, now));
+    let event = due.and_then(|state| M::expire(state, &journal.view().ok()?));
     if let Some(event) = &event {
         journal.record(event.clone())?;
     }

@@ -11,6 +11,9 @@ use serde_json::{Map, Value};
 use crate::code::Code;
 use crate::id::EnvelopeId;
 
+/// When to try again after a limit on open subjects: one may end at any moment.
+pub const OPEN_RETRY_MS: u64 = 5_000;
+
 /// The longest message, in characters.
 const MESSAGE_CHARS: usize = 512;
 
@@ -110,6 +113,24 @@ impl Refusal {
     /// A message that cannot be recorded now and may be sent again as it is: X811-9002, HTTP 503.
     pub fn not_now(message: impl AsRef<str>) -> Self {
         Self::new(Code::InternalError, Kind::NotNow, message)
+    }
+
+    /// X811-9001 because of `why`; the same message is taken when `until` has come about.
+    pub fn exceeded(why: &str, until: &str, retry_after_ms: u64) -> Self {
+        let message = format!("{why}: send the same message again when {until}");
+        Self::new(Code::RateLimitExceeded, Kind::Limit, message).retry_after_ms(retry_after_ms)
+    }
+
+    /// Whether fewer than `limit` are open; `which` says what the limit is on.
+    ///
+    /// # Errors
+    /// X811-9001 where the limit is reached.
+    pub fn unless_room(open: u64, limit: u64, which: &str) -> Result<(), Self> {
+        if open < limit {
+            return Ok(());
+        }
+        let why = format!("{open} {which}, which is the limit");
+        Err(Self::exceeded(&why, "one of them has ended", OPEN_RETRY_MS))
     }
 
     /// Names the envelope the refusal is about.

@@ -9,11 +9,12 @@
 //! | [`agent`], [`registry`], [`sender`] | what a DID's records add up to, who may ask what of the registry, whose messages are taken |
 //! | [`keyring`], [`keys_statement`] | the ledger's own keys, and which were in force when |
 //! | [`quota`], [`policies`] | limits that are counted from the log, and what one machine's event causes in another |
-//! | [`surroundings`], [`route`], [`reading`], [`schemas`] | what a decision looks at, and how a message is read |
+//! | [`AsOf`], [`route`], [`reading`], [`schemas`] | what a decision reads, and how a message is read |
 //! | [`notice`], [`erasure`] | which notices are owed, and which bodies may be erased |
 //! | [`projection`], [`row`], [`settlement_view`] | what readers are shown of it |
 
 pub mod agent;
+mod as_of;
 pub mod erasure;
 pub mod keyring;
 pub mod keys_statement;
@@ -30,9 +31,9 @@ pub mod schemas;
 pub mod sender;
 pub mod settlement_view;
 mod spent;
-pub mod surroundings;
 mod world;
 
+pub use as_of::AsOf;
 pub use world::{
     ContentError, Fault, Findable, FirstAnswer, HeldMachine, LAPSES_AT_A_TIME, Live, OwedNotice,
     Roots, STATE_ROOT_EVERY, Sight, Sighted, Sizes, StoredFailed, StoredLive, StoredSubjects,

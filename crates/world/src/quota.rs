@@ -7,14 +7,13 @@
 
 use crate::world::World;
 use x811_protocol::capability::descriptor::HOUR_MS;
-use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::facts::consensus::Proposal;
 use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts, NegotiationFacts};
 use x811_protocol::parameters::Limits;
 use x811_protocol::payload::registry::Verb;
-use x811_protocol::refusal::{Kind, Refusal};
+use x811_protocol::refusal::{OPEN_RETRY_MS, Refusal};
 use x811_protocol::time::TimestampMs;
 
 /// A day of UTC.
@@ -22,9 +21,6 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// What a proposal is charged for each participant.
 const DELIVERIES_EACH: u64 = 5;
-
-/// When to try again after a limit on open interactions: one may end at any moment.
-const OPEN_RETRY_MS: u64 = 5_000;
 
 /// When to try again after a limit on refusals: they are forgotten by the minute.
 const REFUSALS_RETRY_MS: u64 = 60_000;
@@ -84,25 +80,16 @@ pub fn registry(
     }
 }
 
-/// Whether fewer than the limit are open; `which` says what the limit is on.
-fn room(open: u64, limit: u64, which: &str) -> Result<(), Refusal> {
-    if open < limit {
-        return Ok(());
-    }
-    let why = format!("{open} {which}, which is the limit");
-    Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS))
-}
-
 /// Open interactions, per initiator and per pair.
 fn opening(world: &World, limits: &Limits, from: Did, to: Did) -> Result<(), Refusal> {
     let open = world.agent(from).map_or(0, |agent| agent.open_requests);
-    room(
+    Refusal::unless_room(
         open,
         limits.open_per_initiator,
         "interactions of yours are open",
     )?;
     let open = world.open_between(from, to);
-    room(
+    Refusal::unless_room(
         open,
         limits.open_per_pair,
         "interactions with this provider are open",
@@ -117,13 +104,13 @@ fn negotiating(world: &World, from: Did, to: Did) -> Result<(), Refusal> {
         return Ok(());
     };
     let open = world.contracts().open_by(from);
-    room(
+    Refusal::unless_room(
         open,
         block.open_per_initiator,
         "negotiations of yours are open",
     )?;
     let open = world.contracts().open_between(from, to);
-    room(
+    Refusal::unless_room(
         open,
         block.open_per_pair,
         "negotiations with this agent are open",
@@ -144,36 +131,11 @@ fn advertising(world: &World, from: Did, now: TimestampMs) -> Result<(), Refusal
     let why =
         format!("{adverts} descriptors of yours were published this hour, which is the limit");
     let left_ms = HOUR_MS - now.as_ms() % HOUR_MS;
-    Err(exceeded(&why, "the next hour of UTC has begun", left_ms))
-}
-
-/// Open sessions, per initiator and per pair, and active agreements of the pair (capability.md,
-/// "Parameters"). Asked last of all, where everything else holds.
-pub(crate) fn sessions(world: &World, from: Did, to: Did, is_renewal: bool) -> Result<(), Refusal> {
-    let block = world.parameters().and_then(|(_, set)| set.capabilities);
-    let Some(block) = block else {
-        return Ok(());
-    };
-    let open = world.sessions().open_by(from);
-    room(
-        open,
-        block.open_sessions_per_initiator,
-        "sessions of yours are open",
-    )?;
-    let open = world.sessions().open_between(from, to);
-    room(
-        open,
-        block.open_sessions_per_pair,
-        "sessions with this agent are open",
-    )?;
-    let active = world.agreements().open_between(from, to) + open;
-    if !is_renewal && active >= block.active_agreements_per_pair {
-        let why = format!(
-            "{active} agreements with this agent are active or negotiated, which is the limit"
-        );
-        return Err(exceeded(&why, "one of them has ended", OPEN_RETRY_MS));
-    }
-    Ok(())
+    Err(Refusal::exceeded(
+        &why,
+        "the next hour of UTC has begun",
+        left_ms,
+    ))
 }
 
 /// Undecided rounds of one proposer, all participants of theirs, and what is delivered in a day (round.md, "Parameters").
@@ -190,7 +152,11 @@ fn proposing(
     let open = world.rounds().open_by(from);
     if open >= block.open_per_proposer {
         let why = format!("{open} rounds of yours are undecided, which is the limit");
-        return Err(exceeded(&why, "one of them is decided", OPEN_RETRY_MS));
+        return Err(Refusal::exceeded(
+            &why,
+            "one of them is decided",
+            OPEN_RETRY_MS,
+        ));
     }
     // Few have rounds open, and nobody many.
     let mine = world.rounds().iter().map(|(_, live)| &live.state);
@@ -203,7 +169,11 @@ fn proposing(
              limit",
             block.seats_per_proposer
         );
-        return Err(exceeded(&why, "one of them is decided", OPEN_RETRY_MS));
+        return Err(Refusal::exceeded(
+            &why,
+            "one of them is decided",
+            OPEN_RETRY_MS,
+        ));
     }
     let taken = world.delivered_on(from, now);
     let due = deliveries_of(proposal);
@@ -213,7 +183,11 @@ fn proposing(
             block.deliveries_per_day
         );
         let left_ms = DAY_MS - now.as_ms() % DAY_MS;
-        return Err(exceeded(&why, "the next day of UTC has begun", left_ms));
+        return Err(Refusal::exceeded(
+            &why,
+            "the next day of UTC has begun",
+            left_ms,
+        ));
     }
     Ok(())
 }
@@ -240,7 +214,11 @@ fn body(
         limits.body_bytes_per_day, message.size
     );
     let left_ms = DAY_MS - now.as_ms() % DAY_MS;
-    Err(exceeded(&why, "the next day of UTC has begun", left_ms))
+    Err(Refusal::exceeded(
+        &why,
+        "the next day of UTC has begun",
+        left_ms,
+    ))
 }
 
 /// Whether one more message of `from` may be refused at the cost of a nonce held in memory.
@@ -250,7 +228,7 @@ pub fn refusal(world: &World, from: Did) -> Result<(), Refusal> {
         return Ok(());
     }
     let why = format!("{most} messages of this DID were refused or repeated lately");
-    Err(exceeded(
+    Err(Refusal::exceeded(
         &why,
         "a few minutes have passed",
         REFUSALS_RETRY_MS,
@@ -259,9 +237,4 @@ pub fn refusal(world: &World, from: Did) -> Result<(), Refusal> {
 
 fn limits(world: &World) -> Option<&Limits> {
     world.parameters().map(|(_, parameters)| &parameters.limits)
-}
-
-fn exceeded(why: &str, until: &str, retry_after_ms: u64) -> Refusal {
-    let message = format!("{why}: send the same message again when {until}");
-    Refusal::new(Code::RateLimitExceeded, Kind::Limit, message).retry_after_ms(retry_after_ms)
 }

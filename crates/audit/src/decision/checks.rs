@@ -5,20 +5,20 @@ use x811_protocol::capability::agreement::Agreement;
 use x811_protocol::capability::descriptor::Descriptor;
 use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
-use x811_protocol::did::Did;
 use x811_protocol::envelope::{AcceptedHeader, CoreType, MessageType};
 use x811_protocol::event::{
     AgentEvent, AgentStatusChanged, EnvelopeAccepted, Event, LedgerEvent, LedgerResumed,
     NetworkEvent, NetworkSighted, SettlementEvent,
 };
 use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts};
-use x811_protocol::id::{ContractId, InteractionId, RoundId, SessionId};
-use x811_protocol::interaction::{Context, Interaction};
-use x811_protocol::machine::{Conclusion, Input, Machine};
+use x811_protocol::id::SessionId;
+use x811_protocol::interaction::Interaction;
+use x811_protocol::machine::{Conclusion, Input};
 use x811_protocol::parameters::Leniency;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round::Round;
 
+use super::as_recorded::AsRecorded;
 use crate::finding::findings::{Cause, Findings};
 use crate::finding::unchecked::Unchecked;
 use crate::money::aftermath;
@@ -27,12 +27,10 @@ use crate::network::heads;
 use crate::record::body::agree;
 use crate::replay::decided::Decided;
 use x811_protocol::stream::{Stream, Subject};
+use x811_world::Findable;
 use x811_world::agent::AgentStanding;
 use x811_world::quota;
 use x811_world::registry;
-use x811_world::schemas::{self};
-use x811_world::surroundings::interaction::Surroundings;
-use x811_world::surroundings::{self};
 
 impl Decided<'_> {
     /// Names every difference.
@@ -203,137 +201,61 @@ impl Decided<'_> {
         self.routed(accepted, findings);
         self.mailed(accepted, findings);
         match self.stream.subject() {
-            Some(Subject::Interaction(id)) => self.interaction_message(id, accepted, findings),
-            Some(Subject::Contract(id)) => self.contract_message(id, accepted, findings),
-            Some(Subject::Descriptor(did)) => self.advert(did, accepted, findings),
-            Some(Subject::Session(id)) => self.session_message(id, accepted, findings),
-            Some(Subject::Agreement(id)) => {
-                let state = self.before.agreement(id).map(|live| &live.state);
-                let again = Agreement::decide(state, &input_of(accepted), &(), self.at);
-                self.derived_again(accepted, again, findings);
+            Some(Subject::Interaction(id)) => self.about::<Interaction>(id, accepted, findings),
+            Some(Subject::Contract(id)) => self.about::<Contract>(id, accepted, findings),
+            Some(Subject::Descriptor(did)) => self.about::<Descriptor>(did, accepted, findings),
+            Some(Subject::Session(id)) => {
+                self.beside_session(id, accepted, findings);
+                self.about::<Session>(id, accepted, findings);
             }
-            Some(Subject::Round(id)) => self.round_message(id, accepted, findings),
+            Some(Subject::Agreement(id)) => self.about::<Agreement>(id, accepted, findings),
+            Some(Subject::Round(id)) => {
+                self.beside_round(accepted, findings);
+                self.about::<Round>(id, accepted, findings);
+            }
             // No message belongs there: `apply` has refused it.
             Some(Subject::Conduct(_)) | None => {}
         }
     }
 
-    fn interaction_message(
-        &self,
-        id: InteractionId,
-        accepted: &EnvelopeAccepted,
-        findings: &mut Findings,
-    ) {
-        let envelope = &accepted.envelope;
-        let live = self.before.interaction(id);
-        let (initiator, provider) = live.map_or((envelope.from, envelope.to), |live| {
-            let opening = live.state.opening();
-            (opening.initiator, opening.provider)
-        });
-        let Some(surroundings) = Surroundings::between(self.before, initiator, provider, self.at)
-        else {
+    /// Decides a message about a subject again.
+    fn about<M: Findable>(&self, id: M::Id, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+        let Some(view) = AsRecorded::of(self, accepted) else {
             return;
         };
-        let surroundings = surroundings.naming(self.before, id, envelope, &accepted.facts);
-        let heads = accepted.derived.heads.as_deref().unwrap_or_default();
-        let context = Context {
-            // Heads are what a watcher saw: the record's word, not the log's sum.
-            heads,
-            ..surroundings.context()
+        let input = Input {
+            envelope: &accepted.envelope,
+            facts: &accepted.facts,
         };
-        let state = live.map(|live| &live.state);
-        self.derived_again(
-            accepted,
-            Interaction::decide(state, &input_of(accepted), &context, self.at),
-            findings,
-        );
-    }
-
-    /// A message about a negotiation.
-    fn contract_message(
-        &self,
-        id: ContractId,
-        accepted: &EnvelopeAccepted,
-        findings: &mut Findings,
-    ) {
-        let envelope = &accepted.envelope;
-        let Some(surroundings) =
-            surroundings::contract::Surroundings::of(self.before, envelope.to, self.at)
-        else {
-            return;
-        };
-        let context = surroundings.context();
-        let live = self.before.contract(id);
-        let state = live.map(|live| &live.state);
-        let again = Contract::decide(state, &input_of(accepted), &context, self.at);
+        let state = M::state(self.before, id);
+        let again = M::context(&view, state, &input)
+            .and_then(|context| M::decide(state, &input, &context, self.at));
         self.derived_again(accepted, again, findings);
     }
 
-    /// What an agent says that it can do.
-    fn advert(&self, agent: Did, accepted: &EnvelopeAccepted, findings: &mut Findings) {
-        let Some(surroundings) = surroundings::descriptor::Surroundings::of(self.before) else {
-            return;
-        };
-        let context = surroundings.context();
-        let live = self.before.descriptor(agent);
-        let state = live.map(|live| &live.state);
-        let again = Descriptor::decide(state, &input_of(accepted), &context, self.at);
-        self.derived_again(accepted, again, findings);
-    }
-
-    /// A message of a session.
-    fn session_message(&self, id: SessionId, accepted: &EnvelopeAccepted, findings: &mut Findings) {
-        let (envelope, facts) = (&accepted.envelope, &accepted.facts);
-        let (from, to) = (envelope.from, envelope.to);
-        let Some(surroundings) =
-            surroundings::session::Surroundings::of(self.before, from, to, facts, self.at)
-        else {
-            return;
-        };
-        // Without both bodies what the parameters are held to is the ledger's word.
-        let schema = surroundings.schema_due(facts);
-        let schema = schema.and_then(|hash| self.schemas.get(hash));
-        let unfit = schema
-            .zip(self.body)
-            .and_then(|(schema, body)| schemas::unfit(schema, body));
-        let surroundings = surroundings.with_unfit(unfit);
+    /// What is held to other things than the rules of a session, and what an extract does not know.
+    fn beside_session(&self, id: SessionId, accepted: &EnvelopeAccepted, findings: &mut Findings) {
         let state = self.before.session(id).map(|live| &live.state);
         if state.is_none() {
             // What either had broken elsewhere is not here.
             self.leaves(Unchecked::Exclusions, findings);
         }
-        if matches!(facts, Facts::Capability(CapabilityFacts::Agree(_))) {
-            self.terms_are_signed(state, envelope, findings);
+        if matches!(accepted.facts, Facts::Capability(CapabilityFacts::Agree(_))) {
+            self.terms_are_signed(state, &accepted.envelope, findings);
         }
-        let again = Session::decide(state, &input_of(accepted), &surroundings.context(), self.at);
-        self.derived_again(accepted, again, findings);
     }
 
-    /// A message of a round.
-    fn round_message(&self, id: RoundId, accepted: &EnvelopeAccepted, findings: &mut Findings) {
-        let (envelope, Facts::Consensus(facts)) = (&accepted.envelope, &accepted.facts) else {
-            return;
-        };
-        let Some(surroundings) =
-            surroundings::round::Surroundings::of(self.before, envelope.from, facts, self.at)
-        else {
-            return;
-        };
-        let surroundings = match accepted.derived.authority {
+    /// What an extract does not know of a round.
+    fn beside_round(&self, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+        if accepted.derived.authority.is_some() {
             // What an agent has earned is the sum of interactions that are not here.
-            Some(authority) if self.leaves(Unchecked::TrustInputs, findings) => {
-                surroundings.with_trust(envelope.from, authority)
-            }
-            Some(_) | None => surroundings,
-        };
-        if self.before.has_capabilities() && matches!(facts, ConsensusFacts::Propose(_)) {
+            self.leaves(Unchecked::TrustInputs, findings);
+        }
+        let is_proposal = matches!(accepted.facts, Facts::Consensus(ConsensusFacts::Propose(_)));
+        if is_proposal && self.before.has_capabilities() {
             // What any of them had broken is not here.
             self.leaves(Unchecked::Exclusions, findings);
         }
-        let surroundings = surroundings.with_head_of(id, accepted.derived.seed.as_ref());
-        let state = self.before.round(id).map(|live| &live.state);
-        let again = Round::decide(state, &input_of(accepted), &surroundings.context(), self.at);
-        self.derived_again(accepted, again, findings);
     }
 
     fn derived_again(
@@ -446,14 +368,6 @@ impl Decided<'_> {
             let sentence = format!("nothing was seen for {} ms", self.at.since(since));
             self.differs("blind_ms", sentence, findings);
         }
-    }
-}
-
-/// The message of a record as its machine decides on it.
-const fn input_of(accepted: &EnvelopeAccepted) -> Input<'_> {
-    Input {
-        envelope: &accepted.envelope,
-        facts: &accepted.facts,
     }
 }
 

@@ -16,7 +16,9 @@ use crate::event::{
 };
 use crate::facts::{CapabilityFacts, Facts, RequestFacts, UsageLimits};
 use crate::id::{AgreementId, SessionId};
-use crate::machine::{Conclusion, Illegal, Input, Machine, News, Recorded, Told, not_restored};
+use crate::machine::{
+    Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told, not_restored,
+};
 use crate::parameters::Parameters;
 use crate::refusal::{Kind, Refusal};
 use crate::stream::Subject;
@@ -350,6 +352,14 @@ impl Machine for Agreement {
     type State = State;
     type Context<'a> = ();
 
+    fn context<'a, V: LedgerView>(
+        _view: &'a V,
+        _state: Option<&'a State>,
+        _input: &Input<'a>,
+    ) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     fn decide(
         state: Option<&State>,
         input: &Input<'_>,
@@ -382,7 +392,7 @@ impl Machine for Agreement {
         (state.standing == AgreementStanding::Active).then(|| state.ends_at.saturating_sub_ms(1))
     }
 
-    fn expire(state: &State, _context: &(), _now: TimestampMs) -> Option<Event> {
+    fn expire<V: LedgerView>(state: &State, _view: &V) -> Option<Event> {
         (state.standing == AgreementStanding::Active).then_some(Event::Lapsed(Lapsed {
             window: LapsedWindow::Agreement(AgreementWindow::Agreement),
             code: Code::AgreementEnded,

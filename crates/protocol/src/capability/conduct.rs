@@ -8,7 +8,9 @@ use crate::code::Code;
 use crate::did::Did;
 use crate::event::{BreachRecorded, Effect, Event, Excluded, ExclusionLifted, LedgerEvent};
 use crate::id::AgreementId;
-use crate::machine::{Conclusion, Illegal, Input, Machine, News, Recorded, Told, not_restored};
+use crate::machine::{
+    Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told, not_restored,
+};
 use crate::parameters::{Exclusion, Parameters};
 use crate::refusal::Refusal;
 use crate::stream::Subject;
@@ -216,6 +218,14 @@ impl Machine for Conduct {
     type State = State;
     type Context<'a> = ();
 
+    fn context<'a, V: LedgerView>(
+        _view: &'a V,
+        _state: Option<&'a State>,
+        _input: &Input<'a>,
+    ) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     fn decide(
         _state: Option<&State>,
         _input: &Input<'_>,
@@ -255,7 +265,7 @@ impl Machine for Conduct {
         None
     }
 
-    fn expire(_state: &State, _context: &(), _now: TimestampMs) -> Option<Event> {
+    fn expire<V: LedgerView>(_state: &State, _view: &V) -> Option<Event> {
         None
     }
 

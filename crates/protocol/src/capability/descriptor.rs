@@ -6,7 +6,7 @@ use crate::did::Did;
 use crate::event::{Derived, Event};
 use crate::facts::{AdvertiseFacts, CapabilityFacts, Facts};
 use crate::machine::{
-    Conclusion, Illegal, Input, Machine, RecordRef, Recorded, Told, not_restored,
+    Conclusion, Illegal, Input, LedgerView, Machine, RecordRef, Recorded, Told, not_restored,
 };
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -155,6 +155,19 @@ impl Machine for Descriptor {
     type State = State;
     type Context<'a> = Context<'a>;
 
+    fn context<'a, V: LedgerView>(
+        view: &'a V,
+        _state: Option<&'a State>,
+        _input: &Input<'a>,
+    ) -> Result<Context<'a>, Refusal> {
+        let (parameters_position, parameters) = view.parameters();
+        Ok(Context {
+            parameters,
+            parameters_position,
+            ledger: view.ledger(),
+        })
+    }
+
     fn decide(
         state: Option<&State>,
         input: &Input<'_>,
@@ -172,7 +185,7 @@ impl Machine for Descriptor {
         None
     }
 
-    fn expire(_state: &State, _context: &Context<'_>, _now: TimestampMs) -> Option<Event> {
+    fn expire<V: LedgerView>(_state: &State, _view: &V) -> Option<Event> {
         None
     }
 

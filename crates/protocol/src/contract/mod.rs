@@ -24,7 +24,7 @@ use crate::code::Code;
 use crate::did::Did;
 use crate::event::{Event, Lapsed};
 use crate::id::ContractId;
-use crate::machine::{Conclusion, Illegal, Input, Machine, Recorded, Told};
+use crate::machine::{Conclusion, Illegal, Input, LedgerView, Machine, Recorded, Told};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::stream::Subject;
@@ -53,6 +53,21 @@ impl Machine for Contract {
     type State = State;
     type Context<'a> = Context<'a>;
 
+    fn context<'a, V: LedgerView>(
+        view: &'a V,
+        _state: Option<&'a State>,
+        input: &Input<'a>,
+    ) -> Result<Context<'a>, Refusal> {
+        let (parameters_position, parameters) = view.parameters();
+        let recipient = view.agent(input.envelope.to);
+        Ok(Context {
+            parameters,
+            parameters_position,
+            ledger: view.ledger(),
+            recipient_is_active: recipient.is_some_and(|agent| agent.is_active),
+        })
+    }
+
     fn decide(
         state: Option<&State>,
         input: &Input<'_>,
@@ -70,7 +85,7 @@ impl Machine for Contract {
         state.deadline()
     }
 
-    fn expire(state: &State, _context: &Context<'_>, _now: TimestampMs) -> Option<Event> {
+    fn expire<V: LedgerView>(state: &State, _view: &V) -> Option<Event> {
         let rule = table::lapse_of(state.open_window()?);
         Some(Event::Lapsed(Lapsed {
             window: rule.window.into(),

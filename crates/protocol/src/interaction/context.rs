@@ -1,29 +1,15 @@
-//! What a decision may look at besides the interaction's own state: all of it looked up before.
+//! What a decision about an interaction reads besides its own state.
 
-use crate::capability::agreement;
-use crate::contract;
+use super::State;
+use crate::capability::agreement::{self, Agreement};
+use crate::contract::{self, Contract};
 use crate::did::Did;
-use crate::digest::Digest;
-use crate::evm::EvmAddress;
+use crate::facts::{Facts, RefersTo};
 use crate::id::EnvelopeId;
+use crate::machine::{AgentView, Input, LedgerView};
 use crate::observation::NetworkHead;
 use crate::parameters::Parameters;
-use std::sync::Arc;
-
-/// The provider as the registry knows it now.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProviderView {
-    /// Whether the DID is registered and active.
-    pub active: bool,
-    /// Task types it offers.
-    pub capabilities: Arc<[String]>,
-    /// The account it is paid to when an OFFER names none.
-    pub wallet: Option<EvmAddress>,
-    /// Receipts it has been given so far.
-    pub receipts: u64,
-    /// Record hash of the last one.
-    pub last_receipt: Option<Digest>,
-}
+use crate::stream::Subject;
 
 /// Parameters, registry and heads as of now.
 #[derive(Debug, Clone)]
@@ -36,17 +22,59 @@ pub struct Context<'a> {
     pub agreement: Option<&'a agreement::State>,
     /// The contract that a REQUEST names, if it is live.
     pub contract: Option<&'a contract::State>,
-    /// Last known heads.
-    pub heads: &'a [NetworkHead],
-    /// What the registry knows of the provider.
-    pub provider: &'a ProviderView,
+    /// Last known heads, where an ACCEPT is decided.
+    pub heads: Vec<NetworkHead>,
+    /// The initiator, if it is registered.
+    pub initiator: Option<AgentView<'a>>,
+    /// The provider, if it is registered.
+    pub provider: Option<AgentView<'a>>,
     /// The ledger: what its payments are authorised for names it.
     pub ledger: Did,
-    /// Accounts bound to the initiator.
-    pub initiator_wallets: &'a [EvmAddress],
     /// The idempotency key of its REQUEST, where the message names that in place of the REQUEST's id
     /// and the parameters are lenient to the published SDK (decision 0190).
     pub request_key: Option<EnvelopeId>,
-    /// Whether the initiator registered in the form of the published SDK, which proves no account.
-    pub initiator_is_of_reference_sdk: bool,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn of<V: LedgerView>(
+        view: &'a V,
+        state: Option<&'a State>,
+        input: &Input<'a>,
+    ) -> Context<'a> {
+        let Input { envelope, facts } = *input;
+        let opening = state.map(State::opening);
+        let parties = opening.map_or((envelope.from, envelope.to), |opening| {
+            (opening.initiator, opening.provider)
+        });
+        let (parameters_position, parameters) = view.parameters();
+        let agreement = facts.names().find_map(Subject::agreement);
+        let contract = facts.names().find_map(Subject::contract);
+        Context {
+            parameters,
+            parameters_position,
+            agreement: agreement.and_then(|id| view.state::<Agreement>(id)),
+            contract: contract.and_then(|id| view.state::<Contract>(id)),
+            heads: if matches!(facts, Facts::Accept(_)) {
+                view.heads()
+            } else {
+                Vec::new()
+            },
+            initiator: view.agent(parties.0),
+            provider: view.agent(parties.1),
+            ledger: view.ledger(),
+            request_key: state.and_then(|state| request_key(view, state, input)),
+        }
+    }
+}
+
+/// The idempotency key by which a message refers to the REQUEST of its interaction.
+fn request_key(view: &impl LedgerView, state: &State, input: &Input<'_>) -> Option<EnvelopeId> {
+    let reference = match input.facts.refers_to() {
+        RefersTo::Envelope(reference) => Some(reference),
+        RefersTo::Itself
+        | RefersTo::Subject(_)
+        | RefersTo::Nothing
+        | RefersTo::EnvelopeIfKnown(_) => None,
+    };
+    reference.filter(|key| view.requested_under(input.envelope, *key) == Some(state.opening().id))
 }

@@ -61,16 +61,16 @@ fn open(
     context: &Context<'_>,
     now: TimestampMs,
 ) -> Result<Derived, Refusal> {
-    if !context.provider.active {
+    let provider = context.provider.filter(|provider| provider.is_active);
+    let Some(provider) = provider else {
         return Err(Refusal::new(
             Code::AgentNotFound,
             Kind::NotFound,
             "the provider is not registered or not active: look it up before you ask it",
         ));
-    }
+    };
     // What an agreement is of stands for what the provider registered.
-    if request.agreement_id.is_none() && !context.provider.capabilities.contains(&request.task_type)
-    {
+    if request.agreement_id.is_none() && !provider.capabilities.contains(&request.task_type) {
         return Err(Refusal::new(
             Code::CapabilityNotRegistered,
             Kind::Guard,
@@ -270,7 +270,7 @@ fn guard_offer(
     }
     let payee = offer
         .payment_address
-        .or(context.provider.wallet)
+        .or(context.provider.and_then(|provider| provider.payee))
         .ok_or_else(|| {
             Refusal::new(
                 Code::InvalidPaymentAddress,
@@ -332,7 +332,7 @@ fn guard_accept(
         ));
     }
     Ok(Derived {
-        heads: (!context.heads.is_empty()).then(|| context.heads.to_vec()),
+        heads: (!context.heads.is_empty()).then(|| context.heads.clone()),
         ..Derived::default()
     })
 }
@@ -489,9 +489,13 @@ fn bind_payer(
             )));
         }
     }
-    let is_bound = context.initiator_wallets.contains(&payment.payer_address);
-    let is_unproven =
-        context.initiator_is_of_reference_sdk && parameters.is_lenient(Leniency::ReferenceSdk);
+    let initiator = context.initiator;
+    let is_bound = initiator.is_some_and(|agent| {
+        let mut wallets = agent.wallets.iter();
+        wallets.any(|wallet| wallet.address == payment.payer_address)
+    });
+    let is_unproven = initiator.is_some_and(|agent| agent.is_of_reference_sdk)
+        && parameters.is_lenient(Leniency::ReferenceSdk);
     match parameters.payer_binding {
         PayerBindingRule::Unchecked => Ok(PayerBinding::Unchecked),
         PayerBindingRule::Wallet if is_bound => Ok(PayerBinding::Wallet),

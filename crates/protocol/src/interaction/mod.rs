@@ -31,7 +31,7 @@ mod told;
 mod written;
 
 pub use crate::machine::RecordRef;
-pub use context::{Context, ProviderView};
+pub use context::Context;
 pub use message::{offer_deadline, repeated_payment, state_after, window_end};
 pub use outline::Outline;
 pub use settlement::FAILURES_TO_DISPUTE;
@@ -44,7 +44,7 @@ pub use written::WrittenOnce;
 use crate::did::Did;
 use crate::event::{Event, Lapsed};
 use crate::id::InteractionId;
-use crate::machine::{Conclusion, Illegal, Input, Machine, Recorded, Told};
+use crate::machine::{Conclusion, Illegal, Input, LedgerView, Machine, Recorded, Told};
 use crate::observation::Sweep;
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -75,6 +75,14 @@ impl Machine for Interaction {
     type State = State;
     type Context<'a> = Context<'a>;
 
+    fn context<'a, V: LedgerView>(
+        view: &'a V,
+        state: Option<&'a State>,
+        input: &Input<'a>,
+    ) -> Result<Context<'a>, Refusal> {
+        Ok(Context::of(view, state, input))
+    }
+
     fn decide(
         state: Option<&State>,
         input: &Input<'_>,
@@ -92,7 +100,7 @@ impl Machine for Interaction {
         state.deadline()
     }
 
-    fn expire(state: &State, context: &Context<'_>, _now: TimestampMs) -> Option<Event> {
+    fn expire<V: LedgerView>(state: &State, view: &V) -> Option<Event> {
         if let State::Verified {
             settlement: Stage::Watching(settlement),
             deal,
@@ -100,8 +108,9 @@ impl Machine for Interaction {
         } = state
             && deal.offer.total.is_zero()
         {
+            let payee = view.agent(deal.opening.provider);
             return Some(settlement::confirm_nothing_due(
-                deal, settlement, state, context,
+                deal, settlement, state, payee,
             ));
         }
         let rule = table::lapse_of(state.open_window()?);

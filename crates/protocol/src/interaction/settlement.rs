@@ -6,11 +6,12 @@
 //!
 //! Source: design.md section 7, ledger-contract.md section 5, AE-104, AE-105.
 
-use super::{Context, Deal, Schedule, Settlement, Stage, State};
+use super::{Deal, Schedule, Settlement, Stage, State};
 use crate::digest::Digest;
 use crate::event::{
     Confirmed, Event, Finding, FindingStatus, Looked, Refuted, SettlementEvent, SettlementRecords,
 };
+use crate::machine::AgentView;
 use crate::observation::{Sweep, TransactionStatus};
 use crate::settlement::{self, Choice, Covered, Declared, DeclaredStanding, View};
 use crate::time::TimestampMs;
@@ -61,15 +62,15 @@ pub(super) fn confirm_nothing_due(
     deal: &Deal,
     settlement: &Settlement,
     state: &State,
-    context: &Context<'_>,
+    payee: Option<AgentView<'_>>,
 ) -> Event {
     Event::Settlement(SettlementEvent::Confirmed(Confirmed {
         evidence: Vec::new(),
         claims: Vec::new(),
         surplus: None,
         records: records(deal, settlement, state),
-        provider_seq: context.provider.receipts,
-        provider_prev: context.provider.last_receipt,
+        provider_seq: payee.map_or(0, |payee| payee.receipts),
+        provider_prev: payee.and_then(|payee| payee.last_receipt),
     }))
 }
 

@@ -14,7 +14,7 @@ use crate::event::{self, Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
 use crate::facts::Facts;
 use crate::facts::consensus::{ConsensusFacts, HumanRuling};
 use crate::id::RoundId;
-use crate::machine::{self, Conclusion, Illegal, Input, Machine, Told};
+use crate::machine::{self, Conclusion, Illegal, Input, LedgerView, Machine, Told};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::stream::Subject;
@@ -68,6 +68,14 @@ impl Machine for Round {
     type Id = RoundId;
     type State = State;
     type Context<'a> = Context<'a>;
+
+    fn context<'a, V: LedgerView>(
+        view: &'a V,
+        state: Option<&'a State>,
+        input: &Input<'a>,
+    ) -> Result<Context<'a>, Refusal> {
+        Ok(Context::of(view, state, input))
+    }
 
     fn decide(
         state: Option<&State>,
@@ -134,7 +142,7 @@ impl Machine for Round {
         state.next_window().map(|(_, deadline)| deadline)
     }
 
-    fn expire(state: &State, _context: &Context<'_>, _now: TimestampMs) -> Option<Event> {
+    fn expire<V: LedgerView>(state: &State, _view: &V) -> Option<Event> {
         let (window, _) = state.next_window()?;
         Some(Event::Lapsed(Lapsed {
             window: window.into(),

@@ -8,6 +8,7 @@
 //! | [`table`] | who may send what in which state; which event and which window leads where |
 //! | [`tally`] | what votes come to: a pure function in integers |
 //! | `hashes` | what is hashed of weights, commitments, votes and tallies |
+//! | `context` | what decisions read besides the state |
 //! | `opening` | guards of a proposal and of a retry |
 //! | `message` | guards of the thirteen messages that follow |
 //! | `state` | what is known; which windows are open; what downtime moves |
@@ -23,6 +24,7 @@
 //! Sources: round.md, machines.md, CC-1…62, CX-1…32, CX-48, CX-50, CX-51.
 
 mod contest;
+mod context;
 mod counting;
 mod event;
 mod evolve;
@@ -40,6 +42,7 @@ pub mod tally;
 mod told;
 
 pub use contest::{Board, Contest, Draw, Ending, Shown, Waiting, assumed, settle};
+pub use context::{Context, Surroundings, VoterStanding};
 pub use event::{
     Anomaly, AnomalyNoted, CycleDrawn, EscalationReason, Resubmitted, RoundDecided, RoundEscalated,
     RoundEvent, RoundOpened, RoundWindow,
@@ -57,11 +60,9 @@ pub use told::{is_for_humans, is_for_members, is_told, news, signal_type};
 use std::sync::Arc;
 
 use crate::code::Code;
-use crate::did::Did;
 use crate::digest::Digest;
 use crate::envelope::AcceptedHeader;
 use crate::facts::consensus::{ConsensusFacts, Said};
-use crate::id::RoundId;
 use crate::machine::{Conclusion, Illegal, Input};
 use crate::parameters::Rounds;
 use crate::refusal::Refusal;
@@ -156,45 +157,6 @@ pub struct Recorded<'a> {
     pub recorded_at_ms: TimestampMs,
     /// Of a proposal: the parameters in force, if they take rounds.
     pub rounds: Option<&'a Arc<Rounds>>,
-}
-
-/// What an agent is to a ledger.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct VoterStanding {
-    /// How long ago it was registered, in milliseconds.
-    pub age_ms: u64,
-    /// Its DID is registered and active.
-    pub is_active: bool,
-    /// It is excluded for now (CC-113).
-    pub is_excluded: bool,
-    /// It has registered the capability `x811.consensus`.
-    pub takes_part: bool,
-    /// Its trust in hundredths, 0 while it has no history.
-    pub trust_hundredths: u64,
-}
-
-/// What a decision looks up beside its own round.
-pub trait Surroundings {
-    /// What that agent is to the ledger.
-    fn standing(&self, agent: Did) -> VoterStanding;
-
-    /// The round of that id, if it is not over.
-    fn round(&self, id: RoundId) -> Option<&State>;
-}
-
-/// Parameters, registry and other rounds as of now.
-#[derive(Clone, Copy)]
-pub struct Context<'a> {
-    /// Registry and other rounds.
-    pub around: &'a dyn Surroundings,
-    /// Height of the last known head of the network that draws, unless that is blind.
-    pub head: Option<u64>,
-    /// The ledger, which every message is addressed to.
-    pub ledger: Did,
-    /// Position of the parameters in the log.
-    pub parameters_position: u64,
-    /// Parameters in force, if they take rounds.
-    pub rounds: Option<&'a Rounds>,
 }
 
 /// What becomes of `input`.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use x811_protocol::capability::session::{
-    Context, Ending, ProposedTerms, Session, State, StateName,
+    Context, Ending, OpenCounts, ProposedTerms, Session, State, StateName,
 };
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
@@ -263,7 +263,7 @@ fn outcome(state: &State, verb: Verb, from: Did) -> String {
         descriptor: None,
         agreement: None,
         parameters_unfit: None,
-        no_room: None,
+        open: OpenCounts::default(),
     };
     let input = Input {
         envelope: &envelope,

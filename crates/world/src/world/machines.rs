@@ -5,6 +5,7 @@ use super::apply::Applying;
 use super::{Fault, Live, World};
 use crate::recent::Scattered;
 use imbl::{OrdMap, OrdSet};
+use std::any::Any;
 use std::sync::Arc;
 use x811_protocol::did::Did;
 use x811_protocol::machine::{Machine, Recorded};
@@ -105,6 +106,14 @@ macro_rules! subjects {
         }
 
         impl World {
+            /// Those of a machine that is known by its type alone; `None` for one outside the list.
+            pub(crate) fn machines<M: Machine>(&self) -> Option<&Machines<M>> {
+                $(if let Some(held) = (&self.subjects.$held as &dyn Any).downcast_ref() {
+                    return Some(held);
+                })+
+                None
+            }
+
             /// Moves the windows that the ledger was away for.
             pub(super) fn move_every_window(&mut self, gap_ms: u64, back_at: TimestampMs) {
                 $(self.move_windows::<$machine>(gap_ms, back_at);)+
@@ -168,11 +177,6 @@ impl<M: Machine> Machines<M> {
     pub(crate) fn moving(&self) -> impl Iterator<Item = (&M::Id, &Arc<Live<M::State>>)> {
         let moving = self.moving.iter();
         moving.filter_map(|id| self.live.get_key_value(id))
-    }
-
-    /// All live ones at a cost that does not depend on how many.
-    pub(crate) fn shared(&self) -> OrdMap<M::Id, Arc<Live<M::State>>> {
-        self.live.clone()
     }
 
     /// How many are live.

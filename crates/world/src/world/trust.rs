@@ -8,7 +8,6 @@ use std::sync::Arc;
 use x811_protocol::did::Did;
 use x811_protocol::event::{Effect, Event};
 use x811_protocol::interaction::State;
-use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::{Merit, TrustCounters};
 
 impl World {
@@ -52,11 +51,6 @@ impl World {
     pub fn has_capabilities(&self) -> bool {
         self.parameters()
             .is_some_and(|(_, set)| set.capabilities.is_some())
-    }
-
-    /// Whether an agent is kept out of new rounds at `now`, because of what it broke.
-    pub(crate) fn is_excluded_from_rounds(&self, did: Did, now: TimestampMs) -> bool {
-        self.has_capabilities() && self.is_excluded(did, now)
     }
 
     fn move_trust(&mut self, did: Did, before: TrustCounters, after: TrustCounters) -> Option<Did> {

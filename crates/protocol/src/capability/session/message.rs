@@ -2,7 +2,8 @@
 //! `envelope_accepted` whose `derived` holds what the decision used besides the facts.
 
 use super::table::{self, Sender, StateName};
-use super::{Context, State, agreement, open};
+use super::{Context, State, open};
+use crate::capability::agreement;
 use crate::code::Code;
 use crate::did::Did;
 use crate::envelope::AcceptedHeader;

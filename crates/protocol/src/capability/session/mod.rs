@@ -5,27 +5,29 @@
 //! |---|---|
 //! | [`table`] | who may send what in which state; which window leads where |
 //! | `state` | what is known |
+//! | `context` | what decisions read besides the state |
 //! | `open` | the request |
 //! | `message` | guards of the messages that follow |
 //! | `evolve` | what a record makes of the state |
 //!
 //! Sources: capability.md ("session"), machines.md, CC-76 to CC-88, CX-36 to CX-42.
 
+mod context;
 mod evolve;
 mod message;
 mod open;
 mod state;
 pub mod table;
 
+pub use context::{Context, OpenCounts};
 pub use state::{Ending, ProposedTerms, Renewal, Signed, State};
 pub use table::StateName;
 
-use super::{agreement, descriptor};
 use crate::did::Did;
 use crate::event::{CloseReason, Derived, Effect, Event, Lapsed};
 use crate::facts::CapabilityFacts;
 use crate::id::SessionId;
-use crate::machine::{Conclusion, Illegal, Input, Machine, News, Recorded, Told};
+use crate::machine::{Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::stream::Subject;
@@ -36,31 +38,18 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 pub enum Session {}
 
-/// Parameters, registry and other subjects as of now.
-#[derive(Debug, Clone)]
-pub struct Context<'a> {
-    /// Parameters that a new session is opened under.
-    pub parameters: &'a Parameters,
-    /// Their position in the log.
-    pub parameters_position: u64,
-    /// Whether the recipient's DID is active.
-    pub recipient_is_active: bool,
-    /// Which of the two is excluded from new sessions, if one is.
-    pub excluded: Option<Did>,
-    /// The descriptor in force of the capability's provider.
-    pub descriptor: Option<&'a descriptor::State>,
-    /// The agreement that the message names, if it is active.
-    pub agreement: Option<&'a agreement::State>,
-    /// Why the parameters of a request do not fit the schema of the capability, if they do not.
-    pub parameters_unfit: Option<&'a Refusal>,
-    /// Why there is no room for another session, if there is none.
-    pub no_room: Option<&'a Refusal>,
-}
-
 impl Machine for Session {
     type Id = SessionId;
     type State = State;
     type Context<'a> = Context<'a>;
+
+    fn context<'a, V: LedgerView>(
+        view: &'a V,
+        _state: Option<&'a State>,
+        input: &Input<'a>,
+    ) -> Result<Context<'a>, Refusal> {
+        Context::of(view, input)
+    }
 
     fn decide(
         state: Option<&State>,
@@ -79,7 +68,7 @@ impl Machine for Session {
         state.deadline
     }
 
-    fn expire(state: &State, _context: &Context<'_>, _now: TimestampMs) -> Option<Event> {
+    fn expire<V: LedgerView>(state: &State, _view: &V) -> Option<Event> {
         let window = state.state.window()?;
         let (code, _) = table::lapse_of(window);
         Some(Event::Lapsed(Lapsed {

@@ -1,11 +1,13 @@
 //! The request that opens a session.
 
-use super::{Context, agreement};
+use super::{Context, OpenCounts};
+use crate::capability::agreement;
 use crate::capability::version::{Common, common};
 use crate::code::Code;
 use crate::envelope::AcceptedHeader;
 use crate::event::Derived;
 use crate::facts::{Availability, OfferedCapability, SessionRequest};
+use crate::parameters::Capabilities;
 use crate::refusal::{Kind, Refusal};
 use crate::time::TimestampMs;
 
@@ -43,7 +45,7 @@ pub(super) fn derived(
             ),
         ));
     }
-    if let Some(unfit) = context.parameters_unfit {
+    if let Some(unfit) = &context.parameters_unfit {
         return Err(unfit.clone());
     }
     let shared = match renewed {
@@ -54,9 +56,7 @@ pub(super) fn derived(
         },
         None => version(request, offered, context)?,
     };
-    if let Some(limit) = context.no_room {
-        return Err(limit.clone());
-    }
+    has_room(request, block, context.open)?;
     let is_available = offered.availability != Availability::Unavailable;
     Ok(Derived {
         deadline_at_ms: is_available.then(|| now.saturating_add_ms(block.response_ms)),
@@ -66,6 +66,35 @@ pub(super) fn derived(
         version_deprecated: shared.is_deprecated.then_some(true),
         ..Derived::default()
     })
+}
+
+/// Open sessions, per initiator and per pair, and active agreements of the pair (capability.md,
+/// "Parameters"). Asked last of all, where everything else holds.
+fn has_room(
+    request: &SessionRequest,
+    block: &Capabilities,
+    open: OpenCounts,
+) -> Result<(), Refusal> {
+    Refusal::unless_room(
+        open.by_sender,
+        block.open_sessions_per_initiator,
+        "sessions of yours are open",
+    )?;
+    Refusal::unless_room(
+        open.of_pair,
+        block.open_sessions_per_pair,
+        "sessions with this agent are open",
+    )?;
+    let is_renewal = request.agreement_id.is_some();
+    let active = open.agreements + open.of_pair;
+    if is_renewal {
+        return Ok(());
+    }
+    Refusal::unless_room(
+        active,
+        block.active_agreements_per_pair,
+        "agreements with this agent are active or negotiated",
+    )
 }
 
 /// The capability of that type in the provider's descriptor, and the descriptor's position.

@@ -27,5 +27,6 @@ mod replay;
 mod rivals;
 mod schedule;
 mod transfers;
+mod view;
 mod windows;
 mod world;

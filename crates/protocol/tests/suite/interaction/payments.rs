@@ -10,7 +10,7 @@ use x811_protocol::parameters::PayerBindingRule;
 use super::chain::{OTHER, PAYER, micro, tx};
 use super::guards::answer_in;
 use super::messages::{Message, PRICE, TOTAL, header};
-use super::world::{SEPOLIA, World, parameters};
+use super::world::{SEPOLIA, World, parameters, wallet};
 
 fn answer(change: impl FnOnce(&mut Message)) -> Option<(Code, u16)> {
     let mut world = World::at(StateName::Verified);
@@ -54,7 +54,7 @@ fn the_payer_is_a_wallet_bound_to_the_initiator() {
         unbound,
         "bound as of now, not as of the ACCEPT"
     );
-    world.registry.initiator_wallets = vec![OTHER, PAYER];
+    world.registry.initiator_wallets = vec![wallet(OTHER), wallet(PAYER)];
     let outcome = world.send_ok(0, &payment);
     let accepted = outcome.accepted();
     assert_eq!(accepted.derived.payer_binding, Some(PayerBinding::Wallet));
@@ -241,7 +241,7 @@ fn a_payment_that_names_only_declared_transactions_is_found_as_a_repeat() {
 #[test]
 fn a_wrong_repeat_is_no_way_round_the_payer() {
     let mut world = World::watching();
-    world.registry.initiator_wallets.push(OTHER);
+    world.registry.initiator_wallets.push(wallet(OTHER));
     let mut payment = world.draft_payment(0, 1, Some(2));
     payment.payment().payer_address = OTHER;
     world.send_ok(0, &payment);

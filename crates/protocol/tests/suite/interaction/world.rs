@@ -13,9 +13,7 @@ use x811_protocol::event::{
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::EnvelopeId;
-use x811_protocol::interaction::{
-    self, Context, Interaction, ProviderView, Settlement, State, StateName,
-};
+use x811_protocol::interaction::{self, Interaction, Settlement, State, StateName};
 use x811_protocol::machine::{Illegal, Input, Journal, Machine, Recorded, execute, lapse_due};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{BlindCause, NetworkHead, Sweep};
@@ -25,9 +23,11 @@ use x811_protocol::parameters::{
 use x811_protocol::refusal::Refusal;
 use x811_protocol::settlement;
 use x811_protocol::time::TimestampMs;
+use x811_protocol::wallet::{Wallet, WalletKind};
 
 use super::chain::{Chain, DEPTH, GENESIS_S, PAYEE, PAYER, TOKEN, TREASURY};
 use super::messages::{Message, TASK, header};
+use super::view::{View, ledger};
 
 /// The network that payments are made on.
 pub(crate) const BASE: &str = "base";
@@ -64,13 +64,23 @@ pub(crate) struct Stream {
     pub(crate) offer_id: EnvelopeId,
 }
 
+/// The provider as the registry knows it.
+#[derive(Debug, Clone)]
+pub(crate) struct Provider {
+    pub(crate) active: bool,
+    pub(crate) capabilities: Arc<[String]>,
+    pub(crate) wallet: Option<EvmAddress>,
+    pub(crate) receipts: u64,
+    pub(crate) last_receipt: Option<Digest>,
+}
+
 /// What the ledger knows besides the interactions.
 #[derive(Debug, Clone)]
 pub(crate) struct Registry {
     pub(crate) parameters: Arc<Parameters>,
     pub(crate) parameters_position: u64,
-    pub(crate) provider: ProviderView,
-    pub(crate) initiator_wallets: Vec<EvmAddress>,
+    pub(crate) provider: Provider,
+    pub(crate) initiator_wallets: Vec<Wallet>,
     pub(crate) claimed: BTreeSet<Claim>,
     pub(crate) blind: BTreeSet<&'static str>,
     /// Whether a head is known at all when an ACCEPT is recorded.
@@ -148,7 +158,7 @@ impl World {
                 parameters: Arc::new(parameters.clone()),
                 parameters_position: 0,
                 provider: provider(),
-                initiator_wallets: vec![PAYER],
+                initiator_wallets: vec![wallet(PAYER)],
                 claimed: BTreeSet::new(),
                 blind: BTreeSet::new(),
                 sees_heads: true,
@@ -229,9 +239,9 @@ impl World {
     }
 
     fn submit(&mut self, number: usize, envelope: &AcceptedHeader, facts: &Facts) -> Outcome {
-        self.run(number, |journal, context, _, now| {
+        self.run(number, |journal, now| {
             let input = Input { envelope, facts };
-            let execution = execute::<Interaction, _>(journal, &input, context, now)?;
+            let execution = execute::<Interaction, _>(journal, &input, now)?;
             Ok((execution.lapses, execution.outcome.err()))
         })
     }
@@ -249,10 +259,20 @@ impl World {
 
     /// Shows an interaction a look at a network.
     pub(crate) fn observe(&mut self, number: usize, sweep: &Sweep) -> Outcome {
-        self.run(number, |journal, context, looked_up, now| {
-            let lapses = lapse_due::<Interaction, _>(journal, context, now)?;
+        let awaited = self.awaited();
+        let registry = self.registry.clone();
+        self.run(number, |journal, now| {
+            let lapses = lapse_due::<Interaction, _>(journal, now)?;
+            let looked_up = settlement::Context {
+                awaited: &awaited,
+                claimed: &registry.claimed,
+                last_receipt: registry.provider.last_receipt,
+                ledger: ledger(),
+                parameters: &registry.parameters,
+                receipts: registry.provider.receipts,
+            };
             if let Some(state) = journal.state().cloned() {
-                for event in interaction::observe(&state, sweep, looked_up, now) {
+                for event in interaction::observe(&state, sweep, &looked_up, now) {
                     journal.record(event)?;
                 }
             }
@@ -283,8 +303,8 @@ impl World {
 
     /// Records what is due.
     pub(crate) fn tick(&mut self, number: usize) -> Outcome {
-        self.run(number, |journal, context, _, now| {
-            let lapses = lapse_due::<Interaction, _>(journal, context, now)?;
+        self.run(number, |journal, now| {
+            let lapses = lapse_due::<Interaction, _>(journal, now)?;
             Ok((lapses, None))
         })
     }
@@ -292,46 +312,19 @@ impl World {
     fn run(
         &mut self,
         number: usize,
-        act: impl FnOnce(
-            &mut Writer<'_>,
-            &Context<'_>,
-            &settlement::Context<'_>,
-            TimestampMs,
-        ) -> Result<(Vec<Code>, Option<Refusal>), Illegal>,
+        act: impl FnOnce(&mut Writer<'_>, TimestampMs) -> Result<(Vec<Code>, Option<Refusal>), Illegal>,
     ) -> Outcome {
         let before = self.log.len();
         let heads = self.heads();
-        let awaited = self.awaited();
-        let registry = &self.registry;
-        let context = Context {
-            agreement: None,
-            contract: None,
-            parameters: &registry.parameters,
-            parameters_position: registry.parameters_position,
-            heads: &heads,
-            provider: &registry.provider,
-            ledger: LEDGER.parse().unwrap(),
-            initiator_wallets: &registry.initiator_wallets,
-            request_key: None,
-            initiator_is_of_reference_sdk: false,
-        };
-        let looked_up = settlement::Context {
-            awaited: &awaited,
-            claimed: &registry.claimed,
-            last_receipt: registry.provider.last_receipt,
-            ledger: context.ledger,
-            parameters: context.parameters,
-            receipts: registry.provider.receipts,
-        };
         let mut writer = Writer {
             number,
             now: self.now,
-            registry,
+            heads: &heads,
+            registry: &self.registry,
             state: &mut self.streams[number].state,
             log: &mut self.log,
         };
-        let (lapses, refusal) = act(&mut writer, &context, &looked_up, self.now)
-            .expect("evolve takes what was decided");
+        let (lapses, refusal) = act(&mut writer, self.now).expect("evolve takes what was decided");
         let events: Vec<Event> = self.log[before..].iter().map(|r| r.event.clone()).collect();
         self.bind_claims(&events);
         Outcome {
@@ -512,6 +505,7 @@ pub(crate) fn hash_at(position: u64) -> Digest {
 struct Writer<'a> {
     number: usize,
     now: TimestampMs,
+    heads: &'a [NetworkHead],
     registry: &'a Registry,
     state: &'a mut Option<State>,
     log: &'a mut Vec<Record>,
@@ -519,9 +513,21 @@ struct Writer<'a> {
 
 impl Journal<Interaction> for Writer<'_> {
     type Fault = Illegal;
+    type View<'v>
+        = View<'v>
+    where
+        Self: 'v;
 
     fn state(&self) -> Option<&State> {
         self.state.as_ref()
+    }
+
+    fn view(&self) -> Result<View<'_>, Refusal> {
+        Ok(View {
+            now: self.now,
+            heads: self.heads,
+            registry: self.registry,
+        })
     }
 
     fn record(&mut self, event: Event) -> Result<u64, Illegal> {
@@ -583,8 +589,17 @@ pub(crate) fn parameters_with_safe_above(limit: MicroUsdc) -> Parameters {
     parameters
 }
 
-fn provider() -> ProviderView {
-    ProviderView {
+/// A wallet of the initiator.
+pub(crate) fn wallet(address: EvmAddress) -> Wallet {
+    Wallet {
+        address,
+        kind: WalletKind::Eoa,
+        proof: String::new(),
+    }
+}
+
+fn provider() -> Provider {
+    Provider {
         active: true,
         capabilities: [TASK.to_owned()].into(),
         wallet: Some(PAYEE),

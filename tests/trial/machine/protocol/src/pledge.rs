@@ -8,7 +8,7 @@ use crate::event::{Derived, EnvelopeAccepted, Event, Lapsed, LapsedWindow, Pledg
 use crate::facts::Facts;
 use crate::id::PledgeId;
 use crate::machine::{
-    Illegal, Input, Machine, RecordRef, Recorded, Told, not_restored,
+    Conclusion, Illegal, Input, LedgerView, Machine, RecordRef, Recorded, Told, not_restored,
 };
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -43,26 +43,6 @@ pub struct State {
 #[derive(Debug, Clone, Copy)]
 pub enum Pledge {}
 
-/// What accepting it rests on besides its facts; `parameters` is the position of those in force.
-///
-/// # Errors
-/// Why it is refused.
-pub fn derived(
-    state: Option<&State>,
-    facts: &Facts,
-    parameters: u64,
-    now: TimestampMs,
-) -> Result<Derived, Refusal> {
-    let (None, Facts::Pledge(pledge)) = (state, facts) else {
-        return Err(Refusal::state("a pledge is given once"));
-    };
-    Ok(Derived {
-        deadline_at_ms: Some(now.saturating_add_ms(pledge.window_s.saturating_mul(1_000))),
-        parameters: Some(parameters),
-        ..Derived::default()
-    })
-}
-
 fn given(recorded: &Recorded<'_>, accepted: &EnvelopeAccepted) -> Option<State> {
     let AcceptedHeader { from, to, .. } = accepted.envelope;
     Some(State {
@@ -75,22 +55,40 @@ fn given(recorded: &Recorded<'_>, accepted: &EnvelopeAccepted) -> Option<State> 
     })
 }
 
+/// The lapse of its window.
+const LAPSED: Event = Event::Lapsed(Lapsed {
+    window: LapsedWindow::Pledge(PledgeWindow::Pledge),
+    code: DUE,
+});
+
 impl Machine for Pledge {
+    type Id = PledgeId;
     type State = State;
-    type Input<'a> = Input<'a>;
+    /// The position of the parameters in force.
     type Context<'a> = u64;
+
+    fn context<'a, V: LedgerView>(
+        view: &'a V,
+        _state: Option<&'a State>,
+        _input: &Input<'a>,
+    ) -> Result<u64, Refusal> {
+        Ok(view.parameters().0)
+    }
 
     fn decide(
         state: Option<&State>,
         input: &Input<'_>,
         parameters: &u64,
         now: TimestampMs,
-    ) -> Result<Vec<Event>, Refusal> {
-        Ok(vec![Event::EnvelopeAccepted(EnvelopeAccepted {
-            derived: derived(state, input.facts, *parameters, now)?,
-            envelope: input.envelope.clone(),
-            facts: input.facts.clone(),
-        })])
+    ) -> Result<Conclusion, Refusal> {
+        let (None, Facts::Pledge(pledge)) = (state, input.facts) else {
+            return Err(Refusal::state("a pledge is given once"));
+        };
+        Ok(Conclusion::Record(Derived {
+            deadline_at_ms: Some(now.saturating_add_ms(pledge.window_s.saturating_mul(1_000))),
+            parameters: Some(*parameters),
+            ..Derived::default()
+        }))
     }
 
     fn evolve(state: Option<State>, recorded: &Recorded<'_>) -> Result<State, Illegal> {
@@ -99,9 +97,10 @@ impl Machine for Pledge {
             (None, Event::EnvelopeAccepted(accepted)) => {
                 given(recorded, accepted).ok_or_else(|| illegal("it has no end"))
             }
-            (Some(state), Event::Lapsed(lapsed))
-                if Pledge::expire(&state, &0, recorded.recorded_at_ms).as_ref()
-                    == Some(&Event::Lapsed(*lapsed)) =>
+            (Some(state), lapsed)
+                if *lapsed == LAPSED
+                    && !state.is_due
+                    && recorded.recorded_at_ms > state.deadline =>
             {
                 let is_due = true;
                 Ok(State { is_due, ..state })
@@ -115,19 +114,13 @@ impl Machine for Pledge {
         (!state.is_due).then_some(state.deadline)
     }
 
-    fn expire(state: &State, _parameters: &u64, now: TimestampMs) -> Option<Event> {
-        let window = LapsedWindow::Pledge(PledgeWindow::Pledge);
-        let has_passed = !state.is_due && now > state.deadline;
-        has_passed.then_some(Event::Lapsed(Lapsed { window, code: DUE }))
+    fn expire<V: LedgerView>(state: &State, _view: &V) -> Option<Event> {
+        (!state.is_due).then_some(LAPSED)
     }
 
     fn is_terminal(state: &State) -> bool {
         state.is_due
     }
-}
-
-impl Machine for Pledge {
-    type Id = PledgeId;
 
     fn subject(id: PledgeId) -> Subject {
         Subject::Pledge(id)
