@@ -4,12 +4,14 @@
 //! Order (AX-28): times again, key again, nonce, then the rules. From the nonce on, every answer
 //! spends it.
 
+mod repeats;
 mod subject;
 
 use crate::answer::TurnVerdict;
 use crate::draft::{BatchDraft, FirstRequest};
 use crate::port::NonceOutcome;
 use crate::submission::{MessageContent, Submission};
+use repeats::{decide_about_paid, requested_before};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use subject::decide_about;
 use x811_protocol::capability::agreement::Agreement;
@@ -20,8 +22,8 @@ use x811_protocol::contract::Contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Derived, EnvelopeAccepted, Event};
 use x811_protocol::facts::Facts;
-use x811_protocol::id::{EnvelopeId, InteractionId};
-use x811_protocol::interaction::{Interaction, repeated_payment};
+use x811_protocol::id::EnvelopeId;
+use x811_protocol::interaction::Interaction;
 use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::round::Round;
@@ -218,11 +220,16 @@ fn decide(
             "the recipient is not registered here",
         )));
     }
+    if let Facts::Request(request) = facts
+        && let Some(verdict) = requested_before(draft, message, request, lookups)
+    {
+        return Ok(verdict);
+    }
     let world = draft.world();
     let known = |reference| referred(world, lookups, reference);
     match route(world, &message.header, facts, known) {
         Route::Subject(Subject::Interaction(id)) => {
-            converse(draft, message, facts, id, lookups, now)
+            decide_about_paid::<Interaction>(draft, message, facts, id, lookups, now)
         }
         Route::Subject(Subject::Contract(id)) => {
             decide_about::<Contract>(draft, message, facts, id, lookups, now)
@@ -266,72 +273,6 @@ fn referred(world: &World, lookups: &Lookups, reference: EnvelopeId) -> Referenc
     } else {
         Reference::Closed
     }
-}
-
-/// A message of an interaction, which may repeat an earlier one.
-fn converse(
-    draft: &mut BatchDraft,
-    message: &Submission,
-    facts: &Facts,
-    id: InteractionId,
-    lookups: &Lookups,
-    now: TimestampMs,
-) -> Result<TurnVerdict, Fault> {
-    if let Some(verdict) = repeats(draft, message, facts, id, lookups, now) {
-        return Ok(verdict);
-    }
-    let size = draft.world().head().size;
-    let verdict = decide_about::<Interaction>(draft, message, facts, id, lookups, now)?;
-    if let TurnVerdict::Refused(_) = verdict
-        && draft.world().head().size > size
-        && let Some(position) = repeated(draft, message, facts, id)
-    {
-        // It found the lapse of the confirmation window, which does not end anything.
-        return Ok(TurnVerdict::Repeats(position));
-    }
-    Ok(verdict)
-}
-
-/// Idempotency (AX-12) and repeated PAYMENTs: answered from the first record.
-fn repeats(
-    draft: &BatchDraft,
-    message: &Submission,
-    facts: &Facts,
-    id: InteractionId,
-    lookups: &Lookups,
-    now: TimestampMs,
-) -> Option<TurnVerdict> {
-    if let Facts::Request(request) = facts {
-        let tag = &request.idempotency_tag;
-        let first = draft
-            .first_request(tag)
-            .or_else(|| lookups.requests.get(tag).copied())?;
-        let same = first.to == message.header.to && first.payload_hash == request.payload_hash;
-        return Some(if same {
-            TurnVerdict::Repeats(first.position)
-        } else {
-            TurnVerdict::Refused(Refusal::new(
-                Code::InvalidStateTransition,
-                Kind::Conflict,
-                "this idempotency_key was used for another request: choose a new one",
-            ))
-        });
-    }
-    let live = draft.world().interaction(id)?;
-    let in_time = live.state.deadline().is_none_or(|deadline| now <= deadline);
-    let position = repeated(draft, message, facts, id)?;
-    in_time.then_some(TurnVerdict::Repeats(position))
-}
-
-/// Position of the PAYMENT that `facts` repeats.
-fn repeated(
-    draft: &BatchDraft,
-    message: &Submission,
-    facts: &Facts,
-    id: InteractionId,
-) -> Option<u64> {
-    let live = draft.world().interaction(id)?;
-    repeated_payment(&live.state, &message.header, facts)
 }
 
 /// A custom message, or an error that belongs to no interaction.

@@ -13,11 +13,11 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkEvent, NetworkSighted};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{self, Interaction};
-use x811_protocol::machine::{Journal as _, LedgerView as _, Machine as _, lapse_due, lapse_next};
+use x811_protocol::interaction::Interaction;
+use x811_protocol::machine::{Journal as _, lapse_next};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
 use x811_protocol::round::{self, CycleDrawn, Round};
-use x811_protocol::settlement;
+use x811_protocol::settlement::{Rivals, SettlingMachine, take_sweep};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 use x811_world::Findable;
@@ -205,7 +205,7 @@ fn sweep_interactions(
         }
         if done.insert(id) {
             isolated(draft, id.into(), |draft| {
-                sweep_interaction(draft, sweep, id, lookups, now)
+                sweep_subject::<Interaction>(draft, sweep, id, lookups, now)
             });
         }
     }
@@ -263,79 +263,46 @@ pub(crate) fn isolated(
 
 /// Each receipt of a provider names the one before it, so that one decision reverses one
 /// transaction; then the same sweep is decided again for the next.
-fn sweep_interaction(
+fn sweep_subject<M: SettlingMachine + Findable>(
     draft: &mut BatchDraft,
     sweep: &Sweep,
-    id: InteractionId,
+    id: M::Id,
     lookups: &Lookups,
     now: TimestampMs,
 ) -> Result<(), Fault> {
     loop {
-        let before = reversed(draft.world(), id);
-        decide_sweep(draft, sweep, id, lookups, now)?;
-        if reversed(draft.world(), id).is_subset(&before) {
+        let before = reversed::<M>(draft.world(), id);
+        let claimed: BTreeSet<Claim> = lookups
+            .claims
+            .iter()
+            .copied()
+            .chain(draft.claims())
+            .collect();
+        let rivals = Rivals {
+            awaited: &awaited::<M>(draft.world(), sweep, id),
+            claimed: &claimed,
+        };
+        let mut journal = SubjectJournal::<M>::open(draft, id, None, now);
+        take_sweep(&mut journal, sweep, rivals, now)?;
+        if reversed::<M>(draft.world(), id).is_subset(&before) {
             return Ok(());
         }
     }
 }
 
 /// Transactions that paid, or were bound late, and have disappeared.
-fn reversed(world: &World, id: InteractionId) -> BTreeSet<TxHash> {
-    let live = world.watching(id);
-    live.map_or_else(BTreeSet::new, |live| live.state.reversed().collect())
+fn reversed<M: SettlingMachine + Findable>(world: &World, id: M::Id) -> BTreeSet<TxHash> {
+    M::state(world, id).map_or_else(BTreeSet::new, M::reversed)
 }
 
-fn decide_sweep(
-    draft: &mut BatchDraft,
+/// Of what a subject that is over declared, the transactions that others wait for.
+fn awaited<M: SettlingMachine + Findable>(
+    world: &World,
     sweep: &Sweep,
-    id: InteractionId,
-    lookups: &Lookups,
-    now: TimestampMs,
-) -> Result<(), Fault> {
-    let claimed: BTreeSet<Claim> = lookups
-        .claims
-        .iter()
-        .copied()
-        .chain(draft.claims())
-        .collect();
-    let awaited = awaited(draft.world(), sweep, id);
-    let mut journal = SubjectJournal::<Interaction>::open(draft, id, None, now);
-    let has_lapsed = !lapse_due(&mut journal, now)?.is_empty();
-    for event in swept(&journal, sweep, (&awaited, &claimed), has_lapsed) {
-        journal.record(event)?;
-    }
-    Ok(())
-}
-
-/// The events that `sweep` causes, given what others wait for and what is claimed. What a lapse has just
-/// ended is looked at by the next sweep.
-fn swept(
-    journal: &SubjectJournal<'_, Interaction>,
-    sweep: &Sweep,
-    (awaited, claimed): (&BTreeSet<TxHash>, &BTreeSet<Claim>),
-    has_lapsed: bool,
-) -> Vec<Event> {
-    let state = journal.state();
-    let state = state.filter(|state| !has_lapsed || !Interaction::is_terminal(state));
-    let (Some(state), Ok(view)) = (state, journal.view()) else {
-        return Vec::new();
-    };
-    let payee = view.agent(state.opening().provider);
-    let looked_up = settlement::Context {
-        awaited,
-        claimed,
-        last_receipt: payee.and_then(|payee| payee.last_receipt),
-        ledger: view.ledger(),
-        parameters: view.parameters().1,
-        receipts: payee.map_or(0, |payee| payee.receipts),
-    };
-    interaction::observe(state, sweep, &looked_up, view.now())
-}
-
-/// Of what an interaction that is over declared, the transactions that others wait for.
-fn awaited(world: &World, sweep: &Sweep, id: InteractionId) -> BTreeSet<TxHash> {
-    let aftermath = world.watching(id).and_then(|live| live.state.aftermath());
-    let declared = aftermath.map_or(&[][..], |(_, aftermath)| &aftermath.declared);
+    id: M::Id,
+) -> BTreeSet<TxHash> {
+    let aftermath = M::state(world, id).and_then(M::aftermath);
+    let declared = aftermath.map_or(&[][..], |aftermath| &aftermath.declared);
     let hashes = declared.iter().map(|declared| declared.tx_hash);
     hashes
         .filter(|tx_hash| world.is_awaited(&sweep.network, *tx_hash))

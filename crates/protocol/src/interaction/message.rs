@@ -457,7 +457,8 @@ fn named(payment: &PaymentFacts) -> impl Iterator<Item = TxHash> {
 
 /// The position of the PAYMENT that first declared everything `facts` names, when the initiator
 /// sends it again while it is being watched (ledger-contract.md section 3).
-pub fn repeated_payment(state: &State, envelope: &AcceptedHeader, facts: &Facts) -> Option<u64> {
+pub(super) fn repeated_payment(state: &State, input: &Input<'_>) -> Option<u64> {
+    let Input { envelope, facts } = *input;
     let (Facts::Payment(payment), Some(settlement)) = (facts, state.settlement()) else {
         return None;
     };

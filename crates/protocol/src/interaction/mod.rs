@@ -32,7 +32,7 @@ mod written;
 
 pub use crate::machine::RecordRef;
 pub use context::Context;
-pub use message::{offer_deadline, repeated_payment, state_after, window_end};
+pub use message::{offer_deadline, state_after, window_end};
 pub use outline::Outline;
 pub use settlement::FAILURES_TO_DISPUTE;
 pub use state::{
@@ -43,32 +43,21 @@ pub use written::WrittenOnce;
 
 use crate::did::Did;
 use crate::event::{Event, Lapsed};
+use crate::evm::TxHash;
 use crate::id::InteractionId;
 use crate::machine::{Conclusion, Illegal, Input, LedgerView, Machine, Recorded, Told};
 use crate::observation::Sweep;
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
+use crate::settlement::{Aftermath, SettlingMachine};
 use crate::stream::Subject;
 use crate::time::TimestampMs;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The machine; it has no values, its state is [`State`].
 #[derive(Debug, Clone, Copy)]
 pub enum Interaction {}
-
-/// The events that `sweep` causes in `state`; `looked_up` is what it takes besides.
-pub fn observe(
-    state: &State,
-    sweep: &Sweep,
-    looked_up: &crate::settlement::Context<'_>,
-    now: TimestampMs,
-) -> Vec<Event> {
-    if state.name().is_terminal() {
-        over::observe(state, sweep, looked_up, now)
-    } else {
-        settlement::observe(state, sweep, looked_up, now)
-    }
-}
 
 impl Machine for Interaction {
     type Id = InteractionId;
@@ -156,5 +145,36 @@ impl Machine for Interaction {
 
     fn with_parameters(state: State, parameters: Arc<Parameters>) -> State {
         state.with_parameters(parameters)
+    }
+}
+
+impl SettlingMachine for Interaction {
+    fn payee(state: &State) -> Did {
+        state.opening().provider
+    }
+
+    fn aftermath(state: &State) -> Option<&Aftermath> {
+        state.aftermath().map(|(_, aftermath)| aftermath)
+    }
+
+    fn reversed(state: &State) -> BTreeSet<TxHash> {
+        state.reversed().collect()
+    }
+
+    fn repeated(state: &State, input: &Input<'_>) -> Option<u64> {
+        message::repeated_payment(state, input)
+    }
+
+    fn observe(
+        state: &State,
+        sweep: &Sweep,
+        looked_up: &crate::settlement::Context<'_>,
+        now: TimestampMs,
+    ) -> Vec<Event> {
+        if state.name().is_terminal() {
+            over::observe(state, sweep, looked_up, now)
+        } else {
+            settlement::observe(state, sweep, looked_up, now)
+        }
     }
 }

@@ -2,12 +2,13 @@
 //! look at the network says of the transactions that were declared for it, and what is watched of them
 //! once it is over.
 //!
-//! An interaction is what is paid today. Nothing here knows it: a machine makes a [`Bill`] of its state
-//! and brings what stands outside of it ([`Context`]). What a machine adds is when it gives up, and what
+//! An interaction is what is paid today. Nothing here knows it: a machine is a [`SettlingMachine`], makes
+//! a [`Bill`] of its state and brings what stands outside of it ([`Context`]). What a machine adds is when it gives up, and what
 //! a payment makes of its state.
 //!
 //! | file | what it decides |
 //! |---|---|
+//! | `machine` | what is asked of a machine that is paid |
 //! | `bill` | what a payment is held to |
 //! | `declared` | transactions that were declared, and how they stand |
 //! | `view` | declared transactions against one sweep |
@@ -31,6 +32,7 @@ pub mod claim;
 mod declared;
 mod fit;
 pub mod level;
+mod machine;
 mod narrow;
 mod view;
 mod watched;
@@ -42,6 +44,7 @@ pub use bill::{Bill, Context, Nonces};
 pub use bound::{LateWatch, PaidTransfer};
 pub use declared::{Completion, Declared, DeclaredStanding};
 pub use fit::Fit;
+pub use machine::{Rivals, SettlingMachine, take_sweep};
 pub use watched::{Phase, Watched};
 
 pub(crate) use aftermath::Over;

@@ -5,9 +5,11 @@ use x811_protocol::code::Code;
 use x811_protocol::envelope::CoreType;
 use x811_protocol::event::{Event, Refuted, RefutedCause, RevertReason, SettlementEvent};
 use x811_protocol::interaction::table::Sender;
-use x811_protocol::interaction::{StateName, repeated_payment};
+use x811_protocol::interaction::{Interaction, StateName};
+use x811_protocol::machine::Input;
 use x811_protocol::machine::Recorded;
 use x811_protocol::observation::Hindrance;
+use x811_protocol::settlement::SettlingMachine as _;
 use x811_protocol::settlement_view::{Live, MoneyStanding, ProviderPaid, SettlementView};
 
 use super::chain::{Chain, DEPTH, OTHER, PAYEE, PAYER, TREASURY, transfers, tx};
@@ -63,7 +65,13 @@ fn rule_01_a_payment_counts_in_verified_alone_and_once() {
     let again = world.draft_payment(0, 1, None);
     let id = world.streams[0].request_id;
     let envelope = header(id, &again, world.now);
-    let first = repeated_payment(world.state(0), &envelope, &again.facts);
+    let first = Interaction::repeated(
+        world.state(0),
+        &Input {
+            envelope: &envelope,
+            facts: &again.facts,
+        },
+    );
     assert!(
         first.is_some(),
         "the same hash is answered by the first PAYMENT"

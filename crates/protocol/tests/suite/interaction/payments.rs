@@ -4,8 +4,10 @@
 use x811_protocol::code::Code;
 use x811_protocol::envelope::CoreType;
 use x811_protocol::event::PayerBinding;
-use x811_protocol::interaction::{Schedule, StateName, repeated_payment};
+use x811_protocol::interaction::{Interaction, Schedule, StateName};
+use x811_protocol::machine::Input;
 use x811_protocol::parameters::PayerBindingRule;
+use x811_protocol::settlement::SettlingMachine as _;
 
 use super::chain::{OTHER, PAYER, micro, tx};
 use super::guards::answer_in;
@@ -203,7 +205,13 @@ fn a_payment_that_names_only_declared_transactions_is_found_as_a_repeat() {
     let position = |world: &World, message: &Message| {
         let id = x811_protocol::id::EnvelopeId::from_parts(world.now.as_ms(), &[5; 10]);
         let envelope = header(id, message, world.now);
-        repeated_payment(world.state(0), &envelope, &message.facts)
+        Interaction::repeated(
+            world.state(0),
+            &Input {
+                envelope: &envelope,
+                facts: &message.facts,
+            },
+        )
     };
     let named = |tx_hash, fee| world.draft_payment(0, tx_hash, fee);
     assert_eq!(position(&world, &named(1, None)), Some(first_position));

@@ -13,7 +13,7 @@ use x811_protocol::event::{
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::EnvelopeId;
-use x811_protocol::interaction::{self, Interaction, Settlement, State, StateName};
+use x811_protocol::interaction::{Interaction, Settlement, State, StateName};
 use x811_protocol::machine::{Illegal, Input, Journal, Machine, Recorded, execute, lapse_due};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{BlindCause, NetworkHead, Sweep};
@@ -21,13 +21,13 @@ use x811_protocol::parameters::{
     AEEP_LOOKS_MS, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
 use x811_protocol::refusal::Refusal;
-use x811_protocol::settlement;
+use x811_protocol::settlement::{Rivals, take_sweep};
 use x811_protocol::time::TimestampMs;
 use x811_protocol::wallet::{Wallet, WalletKind};
 
 use super::chain::{Chain, DEPTH, GENESIS_S, PAYEE, PAYER, TOKEN, TREASURY};
 use super::messages::{Message, TASK, header};
-use super::view::{View, ledger};
+use super::view::View;
 
 /// The network that payments are made on.
 pub(crate) const BASE: &str = "base";
@@ -260,22 +260,13 @@ impl World {
     /// Shows an interaction a look at a network.
     pub(crate) fn observe(&mut self, number: usize, sweep: &Sweep) -> Outcome {
         let awaited = self.awaited();
-        let registry = self.registry.clone();
+        let claimed = self.registry.claimed.clone();
         self.run(number, |journal, now| {
-            let lapses = lapse_due::<Interaction, _>(journal, now)?;
-            let looked_up = settlement::Context {
+            let rivals = Rivals {
                 awaited: &awaited,
-                claimed: &registry.claimed,
-                last_receipt: registry.provider.last_receipt,
-                ledger: ledger(),
-                parameters: &registry.parameters,
-                receipts: registry.provider.receipts,
+                claimed: &claimed,
             };
-            if let Some(state) = journal.state().cloned() {
-                for event in interaction::observe(&state, sweep, &looked_up, now) {
-                    journal.record(event)?;
-                }
-            }
+            let lapses = take_sweep::<Interaction, _>(journal, sweep, rivals, now)?;
             Ok((lapses, None))
         })
     }
