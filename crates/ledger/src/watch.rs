@@ -9,14 +9,13 @@ use x811_protocol::capability::descriptor::Descriptor;
 use x811_protocol::capability::session::Session;
 use x811_protocol::code::Code;
 use x811_protocol::contract::Contract;
-use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkEvent, NetworkSighted};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::Interaction;
 use x811_protocol::machine::{Journal as _, lapse_next};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
-use x811_protocol::round::{self, CycleDrawn, Round};
+use x811_protocol::round::Round;
 use x811_protocol::settlement::{Rivals, SettlingMachine, take_sweep};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
@@ -219,7 +218,7 @@ fn draw(draft: &mut BatchDraft, network: &str, block: Block, now: TimestampMs) {
         isolated(draft, subject, |draft| {
             lapse_one(draft, subject, now)?;
             let live = draft.world().round(id);
-            let Some(drawn) = live.and_then(|live| drawn(&live.state, block)) else {
+            let Some(drawn) = live.and_then(|live| live.state.drawn_by(block)) else {
                 return Ok(());
             };
             let event = Event::CycleDrawn(drawn);
@@ -228,21 +227,6 @@ fn draw(draft: &mut BatchDraft, network: &str, block: Block, now: TimestampMs) {
                 .map(|_| ())
         });
     }
-}
-
-/// What that block draws; nothing where it was there before the cycle was closed.
-fn drawn(state: &round::State, block: Block) -> Option<CycleDrawn> {
-    let waits = state.contest.waits.as_ref()?;
-    let draw = state.draw()?;
-    let mined_at_ms = block.timestamp_s.saturating_mul(1_000);
-    let seed = Digest::from_bytes(*block.hash.as_bytes());
-    let winner = round::drawn(seed, draw.rounds.iter().copied())?;
-    (mined_at_ms > draw.closed_at.as_ms()).then(|| CycleDrawn {
-        block,
-        closing: waits.closing,
-        rounds: draw.rounds.iter().copied().collect(),
-        winner,
-    })
 }
 
 /// Runs `act` for one subject; `false` when it broke the rules. What it did is then undone, and

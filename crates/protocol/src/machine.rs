@@ -1,8 +1,9 @@
 //! What every machine is, and the way of its messages: one trait, one `replay`, one `execute`.
 //!
-//! A machine says what it would record (`decide`), what a record makes of its state (`evolve`) and
-//! when time alone will act (`deadline`, `expire`). It never sees a clock, a database or another
-//! machine. `Option<State>` stands for "not begun", so no machine needs a fake first state.
+//! A machine says what its decisions read of the ledger (`context`), what it would record (`decide`),
+//! what a record makes of its state (`evolve`) and when time alone will act (`deadline`, `expire`). It
+//! never sees a clock or a database, and of other machines only the states that it asks a
+//! [`LedgerView`] for. `Option<State>` stands for "not begun", so no machine needs a fake first state.
 //!
 //! Source: design.md section 6, ledger-contract.md section 1.
 

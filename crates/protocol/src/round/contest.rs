@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{CycleDrawn, EscalationReason, RoundEvent, RoundWindow};
 use super::lasting::{Failed, Relation};
-use super::rivals::{Walk, walk};
+use super::rivals::{Walk, drawn, walk};
 use super::state::{Phase, State};
 use super::tally::{Hindrance, Outcome, Reason, TallyVerdict};
 use super::{Derived, Entry, Recorded, Seed};
@@ -20,6 +20,7 @@ use crate::digest::Digest;
 use crate::evm::BlockHash;
 use crate::facts::consensus::ConsensusFacts;
 use crate::id::RoundId;
+use crate::observation::Block;
 use crate::parameters::CycleRule;
 use crate::time::TimestampMs;
 
@@ -135,6 +136,22 @@ impl State {
     /// What it draws, if the cycle was closed in it.
     pub fn draw(&self) -> Option<&Draw> {
         self.contest.waits.as_ref()?.draw.as_ref()
+    }
+
+    /// What `block` draws in the cycle that it waits in; nothing where the block was there before the cycle
+    /// was closed (round.md, "When it is decided", rule 9).
+    pub fn drawn_by(&self, block: Block) -> Option<CycleDrawn> {
+        let closing = self.contest.waits.as_ref()?.closing;
+        let draw = self.draw()?;
+        let mined_at_ms = block.timestamp_s.saturating_mul(1_000);
+        let seed = Digest::from_bytes(*block.hash.as_bytes());
+        let winner = drawn(seed, draw.rounds.iter().copied())?;
+        (mined_at_ms > draw.closed_at.as_ms()).then(|| CycleDrawn {
+            block,
+            closing,
+            rounds: draw.rounds.iter().copied().collect(),
+            winner,
+        })
     }
 
     /// What blocks it, as far as a walk goes on from it.
