@@ -94,7 +94,7 @@ pub struct Input<'a, F = Facts> {
     pub facts: &'a F,
 }
 
-/// What becomes of a message that is not refused.
+/// The decision on a message that is not refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Conclusion<D = Derived> {
     /// It is recorded with that.
@@ -314,7 +314,7 @@ pub struct Execution {
 }
 
 /// Applies due lapses, then decides `input` and records it. What the decision reads is collected
-/// behind the lapses, and nothing of it is held while a record is made.
+/// after the lapses, and nothing of it is held while a record is made.
 ///
 /// A lapse is recorded even when the input is then refused; an input that finds the lapse that
 /// closed its stream is answered with the lapse's code (ledger-contract.md section 1.3).
@@ -348,7 +348,7 @@ pub fn execute<M: Machine, J: Journal<M>>(
     Ok(Execution { lapses, outcome })
 }
 
-/// What becomes of `input` as of now.
+/// Collects what the decision about `input` reads, and decides.
 fn conclude<M: Machine, J: Journal<M>>(
     journal: &J,
     input: &Input<'_>,

@@ -18,9 +18,9 @@ use x811_protocol::parameters::Network;
 use x811_protocol::settlement_view::{Due, Live, NetworkRules, SettlementClock, SettlementView};
 use x811_protocol::time::TimestampMs;
 
-/// What the ledger knows at one moment besides the records of an interaction.
+/// Sources of a settlement view besides the records of its interaction, as of one moment.
 #[derive(Debug, Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct SettlementSources<'a> {
     /// The ledger, no older than the records.
     pub world: &'a World,
     /// The moment that the view is as of.
@@ -40,7 +40,7 @@ pub struct Surroundings<'a> {
 pub fn settlement_view(
     id: InteractionId,
     records: &[(Record, Event)],
-    around: Surroundings<'_>,
+    around: SettlementSources<'_>,
 ) -> SettlementView {
     let recorded = records.iter().map(|(record, event)| Recorded {
         event,
@@ -87,7 +87,7 @@ fn named<'a>(events: impl IntoIterator<Item = &'a Event>) -> impl Iterator<Item 
 fn live<'a>(
     id: InteractionId,
     events: impl Iterator<Item = &'a Event> + Clone,
-    around: Surroundings<'_>,
+    around: SettlementSources<'_>,
 ) -> Live {
     let (world, now) = (around.world, around.now);
     let Some(name) = network_of(events.clone()) else {
@@ -138,7 +138,7 @@ fn timed(state: &State, now: TimestampMs) -> (Option<Due>, Option<TimestampMs>) 
     )
 }
 
-fn stopped(network: &str, since_ms: TimestampMs, around: Surroundings<'_>) -> SettlementClock {
+fn stopped(network: &str, since_ms: TimestampMs, around: SettlementSources<'_>) -> SettlementClock {
     let sight = around.world.sight(network);
     let blind_since = sight.and_then(|sight| sight.blind_since);
     SettlementClock::Stopped {

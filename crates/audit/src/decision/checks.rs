@@ -205,12 +205,12 @@ impl Decided<'_> {
             Some(Subject::Contract(id)) => self.about::<Contract>(id, accepted, findings),
             Some(Subject::Descriptor(did)) => self.about::<Descriptor>(did, accepted, findings),
             Some(Subject::Session(id)) => {
-                self.beside_session(id, accepted, findings);
+                self.check_session(id, accepted, findings);
                 self.about::<Session>(id, accepted, findings);
             }
             Some(Subject::Agreement(id)) => self.about::<Agreement>(id, accepted, findings),
             Some(Subject::Round(id)) => {
-                self.beside_round(accepted, findings);
+                self.leave_of_round(accepted, findings);
                 self.about::<Round>(id, accepted, findings);
             }
             // No message belongs there: `apply` has refused it.
@@ -233,8 +233,8 @@ impl Decided<'_> {
         self.derived_again(accepted, again, findings);
     }
 
-    /// What is held to other things than the rules of a session, and what an extract does not know.
-    fn beside_session(&self, id: SessionId, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+    /// Checks the signatures of an agreement, and counts what an extract does not know of a session.
+    fn check_session(&self, id: SessionId, accepted: &EnvelopeAccepted, findings: &mut Findings) {
         let state = self.before.session(id).map(|live| &live.state);
         if state.is_none() {
             // What either had broken elsewhere is not here.
@@ -245,8 +245,8 @@ impl Decided<'_> {
         }
     }
 
-    /// What an extract does not know of a round.
-    fn beside_round(&self, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+    /// Counts what an extract does not know of a round.
+    fn leave_of_round(&self, accepted: &EnvelopeAccepted, findings: &mut Findings) {
         if accepted.derived.authority.is_some() {
             // What an agent has earned is the sum of interactions that are not here.
             self.leaves(Unchecked::TrustInputs, findings);

@@ -38,7 +38,8 @@ pub(super) fn requested_before(
 }
 
 /// Decides a message about a subject that is paid. A PAYMENT that is repeated in time is answered before
-/// anything else is asked; one that finds the lapse of a window that ends nothing, behind that lapse.
+/// its limits are asked. A late one may find the lapse of the confirmation window, which does not end the
+/// subject: it is answered from the first record as well.
 pub(super) fn decide_about_paid<M: SettlingMachine + Findable>(
     draft: &mut BatchDraft,
     message: &Submission,

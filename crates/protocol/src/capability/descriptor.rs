@@ -69,7 +69,7 @@ impl State {
     }
 }
 
-/// What accepting an advert rests on besides its facts.
+/// Decides what an advert is recorded with besides its facts.
 ///
 /// # Errors
 /// Why it is refused: X811-4001 while the ledger takes no descriptors or to another recipient,

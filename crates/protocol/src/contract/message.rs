@@ -16,7 +16,7 @@ use crate::time::TimestampMs;
 /// The most bytes of a message's body (machines.md section 6).
 const MAX_BODY_BYTES: u64 = 16_384;
 
-/// What accepting the message rests on besides its facts.
+/// Decides what the message is recorded with besides its facts.
 ///
 /// # Errors
 /// Why it is refused.

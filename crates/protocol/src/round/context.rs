@@ -27,7 +27,7 @@ pub struct VoterStanding {
     pub trust_hundredths: u64,
 }
 
-/// What a decision looks up beside its own round.
+/// What a decision reads besides its own round.
 pub trait Surroundings {
     /// What that agent is to the ledger.
     fn standing(&self, agent: Did) -> VoterStanding;

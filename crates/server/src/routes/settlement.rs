@@ -20,7 +20,7 @@ use x811_protocol::observation::BlindCause;
 use x811_protocol::settlement_view::SettlementView;
 use x811_protocol::stream::Stream;
 use x811_world::World;
-use x811_world::settlement_view::{Surroundings, network_of, settlement_view};
+use x811_world::settlement_view::{SettlementSources, network_of, settlement_view};
 
 /// Places of records asked for at once.
 const PAGE_RECORDS: usize = 200;
@@ -85,7 +85,7 @@ async fn view<C: Clock>(
         true => Vec::new(),
         false => watching.silent().into_iter().map(str::to_owned).collect(),
     };
-    let around = Surroundings {
+    let around = SettlementSources {
         world,
         now: app.ledger.now(),
         blind_cause,

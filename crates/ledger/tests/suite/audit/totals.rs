@@ -7,7 +7,7 @@ use x811_eventlog::Record;
 use x811_protocol::event::{Event, Level};
 use x811_protocol::id::InteractionId;
 use x811_protocol::stream::{Stream, Subject};
-use x811_world::settlement_view::{Surroundings, settlement_view};
+use x811_world::settlement_view::{SettlementSources, settlement_view};
 
 use super::base::{BASE, tx};
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};
@@ -25,7 +25,7 @@ async fn provider_paid(ledgerbox: &Ledgerbox) -> u128 {
         }
     }
     let world = ledgerbox.ledger().world();
-    let around = Surroundings {
+    let around = SettlementSources {
         world: &world,
         now: ledgerbox.now(),
         blind_cause: None,

@@ -8,7 +8,7 @@ use super::ledgerbox::Ledgerbox;
 use x811_protocol::observation::{BlindCause, Observation};
 use x811_protocol::settlement_view::{Due, NextStep, SettlementClock, SettlementView};
 use x811_protocol::time::TimestampMs;
-use x811_world::settlement_view::{Surroundings, settlement_view};
+use x811_world::settlement_view::{SettlementSources, settlement_view};
 
 /// For so long is watched what was declared.
 const WATCHED_MS: u64 = 120_000;
@@ -22,7 +22,7 @@ async fn view(ledgerbox: &Ledgerbox, deal: &Deal) -> SettlementView {
     let stream = format!("interaction:{}", deal.id());
     let mut records = ledgerbox.events().await;
     records.retain(|(record, _)| record.stream() == stream);
-    let around = Surroundings {
+    let around = SettlementSources {
         world: &ledgerbox.ledger().world(),
         now: ledgerbox.now(),
         blind_cause: Some(BlindCause::Unreachable),

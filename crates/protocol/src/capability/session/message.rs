@@ -16,7 +16,7 @@ use crate::parameters::Capabilities;
 use crate::refusal::{Kind, Refusal};
 use crate::time::TimestampMs;
 
-/// What accepting the message rests on besides its facts.
+/// Decides what the message is recorded with besides its facts.
 ///
 /// # Errors
 /// Why it is refused.
