@@ -181,11 +181,6 @@ pub trait Machine: Sized + 'static {
     /// What every member is told of an event, if anything.
     fn told(before: &Self::State, event: &Event, after: &Self::State) -> Option<Told>;
 
-    /// What a notice with that code tells its reader to do.
-    fn what_to_do(code: Code) -> &'static str {
-        code.what_to_do()
-    }
-
     /// The state once the ledger was away for that long until `back_at`; `None` where that moves no window.
     fn after_downtime(
         state: &Self::State,
@@ -217,7 +212,7 @@ pub struct RecordRef {
 pub struct Told {
     /// The code, if there is one; an `x811/error` has one.
     pub code: Option<Code>,
-    /// Members of the notice's payload besides those that every notice has, if it has any.
+    /// Members of the notice's payload besides those that every notice has, or in place of them.
     pub more: Option<Arc<Map<String, Value>>>,
     /// What happened, where it is told by a `notice` of the machine's own namespace.
     pub news: Option<News>,
@@ -233,6 +228,16 @@ impl Told {
             more: None,
             news: None,
             related: Some(related),
+        }
+    }
+
+    /// The same with a message in place of the one that its code has.
+    #[must_use]
+    pub fn with_message(self, message: &str) -> Told {
+        let more = Map::from_iter([("message".to_owned(), message.into())]);
+        Told {
+            more: Some(Arc::new(more)),
+            ..self
         }
     }
 

@@ -4,12 +4,10 @@
 use crate::OwedNotice;
 use serde_json::{Map, Value, json};
 use x811_protocol::code::Code;
-use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::envelope::{CAPABILITY_NOTICE, CONSENSUS_NOTICE, CoreType, MessageType};
-use x811_protocol::machine::{Machine, News};
+use x811_protocol::machine::News;
 use x811_protocol::round::{Outcome, signal_type};
-use x811_protocol::stream::Subject;
 
 /// The version of the protocol that notices speak (AE-69).
 pub const VERSION: &str = "0.1.0";
@@ -71,7 +69,10 @@ pub fn payload(owed: &Owed) -> Map<String, Value> {
         payload.insert("event".to_owned(), json!(news));
         payload.insert("subject".to_owned(), named);
     } else {
-        payload.insert("message".to_owned(), json!(what_to_do(&owed.notice)));
+        payload.insert(
+            "message".to_owned(),
+            json!(owed.notice.code.map(Code::what_to_do)),
+        );
         payload.insert(subject.member().to_owned(), json!(subject.public_id()));
     }
     payload.insert("cause_position".to_owned(), json!(owed.cause));
@@ -79,16 +80,4 @@ pub fn payload(owed: &Owed) -> Map<String, Value> {
         payload.extend((**more).clone());
     }
     payload
-}
-
-/// What its reader is told to do.
-fn what_to_do(notice: &OwedNotice) -> Option<&'static str> {
-    let code = notice.code?;
-    // The words of its windows are its own.
-    let is_contract = matches!(notice.subject, Subject::Contract(_));
-    Some(if is_contract {
-        Contract::what_to_do(code)
-    } else {
-        code.what_to_do()
-    })
 }

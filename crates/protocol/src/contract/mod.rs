@@ -20,7 +20,6 @@ pub mod table;
 pub use message::state_after;
 pub use state::{Closing, Engagement, Opening, State, StateName, Step};
 
-use crate::code::Code;
 use crate::did::Did;
 use crate::event::{Event, Lapsed};
 use crate::id::ContractId;
@@ -119,12 +118,13 @@ impl Machine for Contract {
         let Event::Lapsed(lapsed) = event else {
             return None;
         };
-        Some(Told::error(lapsed.code, before.opener()))
-    }
-
-    fn what_to_do(code: Code) -> &'static str {
-        let told = table::LAPSES.iter().find(|lapse| lapse.code == code);
-        told.map_or(code.what_to_do(), |lapse| lapse.what_to_do)
+        let told = Told::error(lapsed.code, before.opener());
+        let rule = table::LAPSES.iter().find(|rule| rule.code == lapsed.code);
+        // The words of its windows are its own.
+        Some(match rule {
+            Some(rule) => told.with_message(rule.what_to_do),
+            None => told,
+        })
     }
 
     fn after_downtime(state: &State, gap_ms: u64, _back_at: TimestampMs) -> Option<State> {

@@ -157,7 +157,7 @@ pub struct OwedNotice {
     pub subject: Subject,
     /// What to tell.
     pub code: Option<Code>,
-    /// Members of its payload besides those that every notice has, if it has any.
+    /// Members of its payload besides those that every notice has, or in place of them.
     pub more: Option<Arc<Map<String, Value>>>,
     /// What happened, where it is told by a notice of the machine's own namespace.
     pub news: Option<News>,
