@@ -19,16 +19,16 @@ mod lies;
 
 pub(crate) fn files() -> Files {
     let read = |name| fs::read(folder().join("receipt").join(name)).unwrap();
-    let (json, cose) = (read("paid-v2-r2.json"), read("paid-v2-r2.cose"));
+    let (json, cose) = (read("paid.json"), read("paid.cose"));
     let receipt: Value = serde_json::from_slice(&json).unwrap();
     let mut whole = changed(&receipt);
     whole.extend(resigned(&receipt));
     whole.extend(forms(&json));
-    let two_keys = Receipt::from_bytes(&read("two-keys-v2-r2.json")).unwrap();
+    let two_keys = Receipt::from_bytes(&read("two-keys.json")).unwrap();
     whole.extend(lies::of(&Receipt::from_bytes(&json).unwrap(), &two_keys));
-    let other = serde_json::from_slice(&read("second-v2-r2.json")).unwrap();
+    let other = serde_json::from_slice(&read("second.json")).unwrap();
     whole.extend(of_the_checkpoint_key(&receipt, &other));
-    let contract = serde_json::from_slice(&read("contract-v2-r2.json")).unwrap();
+    let contract = serde_json::from_slice(&read("contract.json")).unwrap();
     whole.extend(of_contract(&contract));
     let mut files = Files::new();
     for (name, bytes) in whole {
@@ -161,22 +161,22 @@ fn of_the_checkpoint_key(good: &Value, other: &Value) -> Named {
         })
     };
     vec![
-        without("v2-without-keys", "keys"),
-        without("v2-without-end", "end"),
-        with("v2-keys-of-another-tree", &|bad| {
+        without("without-keys", "keys"),
+        without("without-end", "end"),
+        with("keys-of-another-tree", &|bad| {
             bad["keys"] = other["keys"].clone()
         }),
-        with("v2-keys-by-the-receipt-key", &|bad| {
+        with("keys-by-the-receipt-key", &|bad| {
             bad["keys"]["keys"]["envelope"] = bad["keys"]["keys"]["receipt"].clone();
             sign_as("x811 keys v1\n", &mut bad["keys"], &key);
         }),
-        with("v2-end-of-another-tree", &|bad| {
+        with("end-of-another-tree", &|bad| {
             bad["end"] = other["end"].clone()
         }),
-        with("v2-end-by-the-receipt-key", &|bad| {
+        with("end-by-the-receipt-key", &|bad| {
             sign_as("x811 stream end v2\n", &mut bad["end"], &key)
         }),
-        with("v2-reversed-by-the-ledger", &|bad| {
+        with("reversed-by-the-ledger", &|bad| {
             bad["end"]["standing"] = json!("reversed");
             bad["end"]["last_seq"] = json!(9);
             let key = keys::checkpoint_key();

@@ -15,7 +15,7 @@ const REJECT: u64 = 7;
 const SIZE: u64 = 8;
 
 pub(super) fn files() -> Named {
-    let good = Lines::of("rejected-v3-r2");
+    let good = Lines::of("rejected");
     let mut files = records(&good);
     files.extend(paths(&good));
     files.extend(ends(&good));
@@ -27,8 +27,8 @@ pub(super) fn files() -> Named {
 
 /// Of a negotiation alone, and of the interaction that it opened, which brings it.
 fn of_a_contract() -> Named {
-    let negotiation = Lines::of("negotiation-v3-r2");
-    let engaged = Lines::of("contract-v3-r2");
+    let negotiation = Lines::of("negotiation");
+    let engaged = Lines::of("contract");
     let of = |file: &Lines, text: &str| {
         let places = file.0.iter().enumerate();
         let mut places = places.filter(|(_, line)| line.contains(text));
@@ -58,7 +58,7 @@ fn of_a_contract() -> Named {
 
 /// The keys statement and the ends, which the checkpoint key signs.
 fn of_the_checkpoint_key() -> Named {
-    let good = Lines::of("rejected-v3-r2");
+    let good = Lines::of("rejected");
     let (keys, end) = (good.find("k "), good.find("e "));
     let own = end + 2;
     let of_end = |name, change: &dyn Fn(&mut Value), key: &SecretKey| {
@@ -113,7 +113,7 @@ fn of_the_checkpoint_key() -> Named {
 
 fn records(good: &Lines) -> Named {
     let offer = good.record(OFFER).start;
-    let other = Lines::of("open-v3-r2");
+    let other = Lines::of("open");
     let (_, foreign) = other.first_of_interaction();
     vec![
         good.but("one-record-dropped", |file| drop(file.drop_record(OFFER))),
@@ -221,7 +221,7 @@ fn ends(good: &Lines) -> Named {
 
 /// In place of a body that was erased stands another.
 fn erasures() -> Named {
-    let good = Lines::of("erased-bodies-v3-r2");
+    let good = Lines::of("erased-bodies");
     let body = good.0.iter().find(|line| line.starts_with("b ")).unwrap();
     let request = good.record(4).start;
     vec![good.but("one-other-body-for-an-erased-one", |file| {
