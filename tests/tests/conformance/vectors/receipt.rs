@@ -6,6 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use x811_audit::receipt::Receipt;
 use x811_eventlog::note::NoteKey;
+use x811_eventlog::{CoseReceipt, CoseStatement, Hash};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::key::SecretKey;
 use x811_tests::binary::run;
@@ -70,11 +71,6 @@ fn changed(good: &Value) -> Named {
         with("version-1", &|bad| bad["x811_receipt"] = json!(1)),
         with("version-2", &|bad| bad["x811_receipt"] = json!(2)),
         with("version-4", &|bad| bad["x811_receipt"] = json!(4)),
-        with("rules-1", &|bad| bad["envelopes"][0]["rules"] = json!(1)),
-        with("rules-3", &|bad| bad["envelopes"][0]["rules"] = json!(3)),
-        with("rules-left-out", &|bad| {
-            drop(bad["envelopes"][0].as_object_mut().unwrap().remove("rules"))
-        }),
         with("unknown-member", &|bad| bad["note"] = json!("paid")),
     ]
 }
@@ -92,6 +88,11 @@ fn resigned(good: &Value) -> Named {
     let root = text.lines().nth(2).unwrap();
     let other_root = note.replace(&root[..4], "AAAA");
     vec![
+        with("rules-1", &|bad| bad["envelopes"][0]["rules"] = json!(1)),
+        with("rules-3", &|bad| bad["envelopes"][0]["rules"] = json!(3)),
+        with("rules-left-out", &|bad| {
+            drop(bad["envelopes"][0].as_object_mut().unwrap().remove("rules"))
+        }),
         with("resigned-price-changed", &|bad| {
             bad["envelopes"][0]["body"]["payload"]["price"] = json!("0.9")
         }),
@@ -218,29 +219,35 @@ fn forms(good: &[u8]) -> Named {
     ]
 }
 
-/// From the place of the leaf in the message: the receipt with its 64 bytes of signature stands
-/// before it, and before that the path.
+/// Compact receipts with one change each. Members of the inner receipt are changed by decoding the
+/// message and encoding it again, other bytes in place.
 fn compact(good: &[u8]) -> Named {
-    let start = b"{\"event\":";
-    let leaf = good.windows(start.len()).position(|bytes| bytes == start);
-    // The length of the leaf is in three bytes.
-    let signature = leaf.unwrap() - 3 - 64;
-    // `f6 58 40` stands between path and signature.
-    let path = signature - 3 - 32;
-    let proof = good
-        .windows(3)
-        .position(|bytes| bytes == b"\x83\x0c\x0b")
-        .unwrap();
+    let place = |start: &[u8]| {
+        let found = good.windows(start.len()).position(|bytes| bytes == start);
+        found.unwrap()
+    };
+    let leaf = place(b"{\"event\":");
+    let proof = place(b"\x83\x0c\x0b");
     let with = |name, at: usize, byte: u8| {
         let mut bad = good.to_vec();
         bad[at] ^= byte;
         (name, bad)
     };
+    let inner = |name, change: &dyn Fn(&mut CoseReceipt)| {
+        let mut bad = CoseStatement::from_bytes(good).unwrap();
+        change(&mut bad.receipt);
+        (name, bad.to_bytes())
+    };
     vec![
         with("signature-changed", good.len() - 40, 1),
-        with("leaf-changed", leaf.unwrap() + 40, 1),
-        with("inner-signature-changed", signature + 20, 1),
-        with("path-changed", path, 1),
+        with("leaf-changed", leaf + 40, 1),
+        inner("inner-signature-changed", &|bad| bad.signature[20] ^= 1),
+        inner("path-changed", &|bad| {
+            let hash = bad.proof.path.last_mut().unwrap();
+            let mut bytes = *hash.as_bytes();
+            bytes[0] ^= 1;
+            *hash = Hash::from_bytes(bytes);
+        }),
         with("position-changed", proof + 2, 1),
         with("size-changed", proof + 1, 1),
         ("tag-missing", good[1..].to_vec()),

@@ -38,7 +38,6 @@ async fn mach_1_a_log_of_other_rules_is_refused_by_name() {
         (opened["rules_version"], opened["reader"]) = (json!(version), json!(version));
         opened
     };
-    // As the first rules had it.
     let mut without_reader = opened_under(1);
     without_reader.as_object_mut().unwrap().remove("reader");
     let mut with_more = changed(3);
@@ -74,15 +73,26 @@ async fn mach_1_a_log_of_other_rules_is_refused_by_name() {
 #[tokio::test]
 async fn mach_1_rules_go_forward_only() {
     let wrong_reader = json!({ "type": "rules_changed", "rules_version": 2, "reader": 1 });
-    for wrong in [wrong_reader, changed(2)] {
-        let mut ledgerbox = Ledgerbox::open().await;
-        let log = [&first_events(&ledgerbox)[..], std::slice::from_ref(&wrong)].concat();
-        stored(&mut ledgerbox, &log).await;
-        let refused = ledgerbox.start().await.unwrap_err();
-        assert!(
-            matches!(refused, OpenError::Fault(Fault::Misplaced { .. })),
-            "{wrong:?}"
-        );
+    let of_reader = "`reader` is not the one of these rules";
+    let mut begun_with = Ledgerbox::open().await;
+    let first = first_events(&begun_with);
+    let later_reader = {
+        let mut opened = first[0].clone();
+        opened["reader"] = json!(3);
+        opened
+    };
+    let behind = |wrong: Value| [&first[..], &[wrong]].concat();
+    for (log, due) in [
+        (behind(wrong_reader), of_reader),
+        (behind(changed(2)), "rules change to a later version only"),
+        ([&[later_reader], &first[1..]].concat(), of_reader),
+    ] {
+        stored(&mut begun_with, &log).await;
+        let refused = begun_with.start().await.unwrap_err();
+        let OpenError::Fault(Fault::Misplaced { why, .. }) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(why, due);
     }
 }
 

@@ -143,7 +143,10 @@ fn records(good: &Lines) -> Named {
             file.edit(0, "", |header| header["scope"]["interaction"] = id.into());
         }),
         good.but("one-no-scope", |file| {
-            file.edit(0, "", |header| header["scope"] = "log".into())
+            file.edit(0, "", |header| {
+                header["scope"] = "log".into();
+                header["x811_export"] = 2.into();
+            });
         }),
     ]
 }
@@ -167,7 +170,13 @@ fn paths(good: &Lines) -> Named {
             file.0[1] = checkpoint(&key, SIZE, file.covered().1);
         }),
         good.but("one-checkpoint-over-other-records", |file| {
-            file.0[1] = checkpoint(&checkpoint_key(), SIZE, Hash::of_leaf(b""))
+            let root = Hash::of_leaf(b"");
+            file.0[1] = checkpoint(&checkpoint_key(), SIZE, root);
+            let at = file.find("k ");
+            file.edit(at, "k ", |keys| {
+                keys["root"] = root.to_string().into();
+                resigned("x811 keys v1\n", keys, &checkpoint_key());
+            });
         }),
         good.but("one-checkpoint-signature-changed", |file| {
             file.flip(1, "x811 SKQPE")
