@@ -22,7 +22,8 @@ impl TryFrom<Option<u64>> for BlockVersion {
                  x811 that wrote it"
             )),
             None => Err(
-                "the block has no `version`, this program knows 2: write `version` 2".to_owned(),
+                "missing field `version` of the block, this program knows 2: write `version` 2"
+                    .to_owned(),
             ),
         }
     }

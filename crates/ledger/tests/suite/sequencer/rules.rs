@@ -72,23 +72,24 @@ async fn mach_1_a_log_of_other_rules_is_refused_by_name() {
 /// Rules change to later ones alone, with the reader that belongs to them.
 #[tokio::test]
 async fn mach_1_rules_go_forward_only() {
-    let wrong_reader = json!({ "type": "rules_changed", "rules_version": 2, "reader": 1 });
     let of_reader = "`reader` is not the one of these rules";
-    let mut begun_with = Ledgerbox::open().await;
-    let first = first_events(&begun_with);
-    let later_reader = {
-        let mut opened = first[0].clone();
-        opened["reader"] = json!(3);
-        opened
-    };
-    let behind = |wrong: Value| [&first[..], &[wrong]].concat();
-    for (log, due) in [
-        (behind(wrong_reader), of_reader),
-        (behind(changed(2)), "rules change to a later version only"),
-        ([&[later_reader], &first[1..]].concat(), of_reader),
-    ] {
-        stored(&mut begun_with, &log).await;
-        let refused = begun_with.start().await.unwrap_err();
+    let wrong: [(fn(&mut Vec<Value>), &str); 3] = [
+        (
+            |log| log.push(json!({ "type": "rules_changed", "rules_version": 2, "reader": 1 })),
+            of_reader,
+        ),
+        (
+            |log| log.push(changed(2)),
+            "rules change to a later version only",
+        ),
+        (|log| log[0]["reader"] = json!(3), of_reader),
+    ];
+    for (change, due) in wrong {
+        let mut ledgerbox = Ledgerbox::open().await;
+        let mut log = first_events(&ledgerbox).to_vec();
+        change(&mut log);
+        stored(&mut ledgerbox, &log).await;
+        let refused = ledgerbox.start().await.unwrap_err();
         let OpenError::Fault(Fault::Misplaced { why, .. }) = refused else {
             panic!("{refused:?}");
         };
