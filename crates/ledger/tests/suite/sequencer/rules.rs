@@ -69,11 +69,13 @@ async fn mach_1_a_log_of_other_rules_is_refused_by_name() {
     }
 }
 
+type Change = fn(&mut Vec<Value>);
+
 /// Rules change to later ones alone, with the reader that belongs to them.
 #[tokio::test]
 async fn mach_1_rules_go_forward_only() {
     let of_reader = "`reader` is not the one of these rules";
-    let wrong: [(fn(&mut Vec<Value>), &str); 3] = [
+    let wrong: [(Change, &str); 3] = [
         (
             |log| log.push(json!({ "type": "rules_changed", "rules_version": 2, "reader": 1 })),
             of_reader,
