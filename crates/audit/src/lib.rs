@@ -90,6 +90,7 @@ mod replay;
 mod report;
 pub mod standing;
 mod time;
+mod version;
 
 pub use record::pages;
 pub use replay::rows;

@@ -11,7 +11,7 @@ use super::cpu::now;
 use x811_console::failure::Failure;
 
 /// How long a client waits that was told that the ledger is busy.
-const RETRY_AFTER: Duration = Duration::from_millis(100);
+pub(super) const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// How a ledger answers; whatever else it may say ends the benchmark.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,6 +19,7 @@ use x811_protocol::did::Did;
 use x811_protocol::envelope::{MessageType, SealedEnvelope};
 use x811_protocol::signed_read::{SIGNATURE, SIGNATURE_INPUT, Target, sign};
 
+use super::clients::RETRY_AFTER;
 use super::cpu::now;
 use super::figures::Latency;
 use super::http::{Connection, Request, Server};
@@ -112,12 +113,16 @@ fn request(address: SocketAddr, sealed: &SealedEnvelope) -> Request {
     Request::post(address, "/api/v1/messages", &sealed.json)
 }
 
+/// Sends a message until it is accepted: a server that has no time for it asks for it again.
 async fn post(connection: &mut Connection, request: &Request) -> Result<(), Failure> {
-    match connection.exchange(request).await? {
-        (202, _) => Ok(()),
-        (status, body) => {
-            let body = String::from_utf8_lossy(body);
-            Err(broken(format_args!("the server answered {status}: {body}")))
+    loop {
+        match connection.exchange(request).await? {
+            (202, _) => return Ok(()),
+            (429 | 503, _) => tokio::time::sleep(RETRY_AFTER).await,
+            (status, body) => {
+                let body = String::from_utf8_lossy(body);
+                return Err(broken(format_args!("the server answered {status}: {body}")));
+            }
         }
     }
 }

@@ -62,7 +62,10 @@ impl From<Rules> for u64 {
 
 /// Rules that this program does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("unknown version: the rules are {0}, this program knows {latest}", latest = Rules::LATEST.version())]
+#[error(
+    "unknown version: the rules are {0}, this program knows {latest}; use the version of x811 that wrote them",
+    latest = Rules::LATEST.version()
+)]
 pub struct UnknownRules(u64);
 
 impl TryFrom<u64> for Rules {
@@ -76,6 +79,18 @@ impl TryFrom<u64> for Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::RulesChanged;
+
+    #[test]
+    fn mach_1_a_log_changes_to_later_rules_alone() {
+        let of = |version| RulesChanged {
+            rules_version: version,
+            reader: version,
+        };
+        assert_eq!(of(3).due(2), Some(of(3)));
+        assert_eq!(of(2).due(2), None);
+        assert_eq!(of(2).due(3), None);
+    }
 
     #[test]
     fn mach_1_each_known_version_is_found_by_its_number() {

@@ -87,10 +87,7 @@ fn is_for_both(report: &Report) -> bool {
 
 #[test]
 fn lc_9_a_reader_by_the_texts_refuses_what_it_can_judge() {
-    println!(
-        "{:?}",
-        refuses_what_it_can_judge("log-every-event-r2", ONE_IN)
-    );
+    println!("{:?}", refuses_what_it_can_judge("log-every-event", ONE_IN));
 }
 
 /// Multiple of the gate's number of lies.
@@ -156,7 +153,7 @@ struct Rounds(Log);
 
 impl Rounds {
     fn golden() -> Rounds {
-        Rounds::of("log-rounds-r2")
+        Rounds::of("log-rounds")
     }
 
     fn of(name: &str) -> Rounds {
@@ -364,6 +361,6 @@ fn cx_26_a_reader_by_the_texts_counts_rounds_again() {
 /// As of the other logs, lies of every kind.
 #[test]
 fn cx_26_a_reader_by_the_texts_refuses_what_it_can_judge_of_rounds() {
-    let counts = refuses_what_it_can_judge("log-rounds-r2", ONE_IN_OF_ROUNDS);
+    let counts = refuses_what_it_can_judge("log-rounds", ONE_IN_OF_ROUNDS);
     println!("{counts:?}");
 }

@@ -377,7 +377,7 @@ fn trace_of_contract(bundle: &str) -> (String, Vec<String>) {
 fn cc_101_strangers_take_traces_of_contracts() {
     let folder = TempDir::new().unwrap();
     let (kid, file) = (signer(9).0, folder.path().join("trace.json"));
-    let (agreed, withdrawn) = ("negotiation-v3-r2", "negotiation-withdrawn-v3-r2");
+    let (agreed, withdrawn) = ("negotiation", "negotiation-withdrawn");
     for (bundle, other) in [(agreed, withdrawn), (withdrawn, agreed)] {
         let (wid, honest) = trace_of_contract(bundle);
         assert!(honest.len() > 2, "{bundle}: {}", honest.len());

@@ -110,7 +110,7 @@ impl Header {
         if version != scope.version() {
             return Err(format!(
                 "unknown version: `{MARK}` is {version}, and in a file of this scope this program \
-                 knows {}",
+                 knows {}; use the version of x811 that wrote the file, or export it again",
                 scope.version()
             ));
         }

@@ -1,5 +1,6 @@
 //! Lines of an export.
 
+use crate::version;
 use serde::Deserialize as _;
 use serde_json::Value;
 use x811_eventlog::Hash;
@@ -25,6 +26,7 @@ pub(super) fn read_mark(bytes: &[u8], mark: &str, known: &[u64]) -> Result<(u64,
         None => {
             let known: Vec<String> = known.iter().map(u64::to_string).collect();
             let known = known.join(" and ");
+            let version = version::named(&version);
             Err(format!(
                 "unknown version: `{mark}` is {version}, this program knows {known}; use the version of \
                  x811 that wrote the file, or export it again"

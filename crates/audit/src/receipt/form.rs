@@ -2,6 +2,7 @@
 
 use super::leaf::{Enclosed, Leaf, Opened};
 use crate::export::SignedEnd;
+use crate::version;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use x811_eventlog::{Checkpoint, Hash, Multiproof, ProvenLeaf, Record, RecordError};
@@ -30,8 +31,7 @@ const LIMITS: Limits = Limits {
     max_depth: Limits::DEFAULT_DEPTH + 3,
 };
 
-/// A receipt as it is written. Nothing is verified by reading it. Its members stand in the order of
-/// RFC 8785, so that they are written in one pass.
+/// A receipt as it is written. Nothing is verified by reading it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Where ACCEPT, VERIFY and PAYMENTs are signed by more than one key: the records
@@ -134,7 +134,7 @@ impl Receipt {
             parse_strict(json, &LIMITS).map_err(|error| NotAReceipt::Json(error.to_string()))?;
         let version = value.get(MARK).ok_or(NotAReceipt::NoVersion)?;
         if *version != RECEIPT_VERSION {
-            return Err(NotAReceipt::Version(version.to_string()));
+            return Err(NotAReceipt::Version(version::named(version)));
         }
         let receipt: Receipt = serde_json::from_value(value)
             .map_err(|error| NotAReceipt::Member(error.to_string()))?;
@@ -230,7 +230,10 @@ pub enum NotAReceipt {
     #[error("the file is no receipt: it has no member `{MARK}`")]
     NoVersion,
     /// A form that this program does not know.
-    #[error("unknown version: `{MARK}` is {0}, this program knows {RECEIPT_VERSION}")]
+    #[error(
+        "unknown version: `{MARK}` is {0}, this program knows {RECEIPT_VERSION}; use the version of x811 that \
+         wrote the receipt, or ask the ledger for it again"
+    )]
     Version(String),
     /// A member is missing or malformed.
     #[error("the receipt cannot be read: {0}")]

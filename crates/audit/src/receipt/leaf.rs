@@ -1,8 +1,7 @@
 //! Records without what their reader knows: the format, the stream, and all that follows from a
 //! message.
 
-use serde::ser::SerializeStruct as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use x811_eventlog::{Draft, Hash, Record, RecordError};
 use x811_protocol::canonical::to_canonical;
@@ -112,7 +111,7 @@ impl Opened {
 }
 
 /// A message, and of the record it stands in what does not follow from it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Enclosed {
     /// The message that was signed.
     pub body: Value,
@@ -121,7 +120,7 @@ pub struct Enclosed {
     /// The sender's key that made it.
     pub key: PublicKey,
     /// What that key signs; left out for [`Profile::Digest`].
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_of_digest")]
     pub profile: Profile,
     /// What the ledger's decision used besides.
     pub derived: Derived,
@@ -133,26 +132,12 @@ pub struct Enclosed {
     pub place: LeafPlace,
 }
 
-/// In the order of RFC 8785, which puts the members of the place between the others.
-impl Serialize for Enclosed {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let has_profile = self.profile != Profile::Digest;
-        let members = 9 + usize::from(has_profile);
-        let mut members = serializer.serialize_struct("Enclosed", members)?;
-        members.serialize_field("body", &self.body)?;
-        members.serialize_field("derived", &self.derived)?;
-        members.serialize_field("key", &self.key)?;
-        members.serialize_field("position", &self.place.position)?;
-        members.serialize_field("prev", &self.place.prev)?;
-        if has_profile {
-            members.serialize_field("profile", &self.profile)?;
-        }
-        members.serialize_field("recorded_at_ms", &self.place.recorded_at_ms)?;
-        members.serialize_field("rules", &self.rules)?;
-        members.serialize_field("signature", &self.signature)?;
-        members.serialize_field("stream_seq", &self.place.stream_seq)?;
-        members.end()
-    }
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_of_digest(profile: &Profile) -> bool {
+    *profile == Profile::Digest
 }
 
 impl Enclosed {
@@ -164,7 +149,10 @@ impl Enclosed {
             key: accepted.envelope.key.key,
             profile: accepted.envelope.profile,
             derived: accepted.derived,
-            rules: Rules::LATEST,
+            // With further rules this asks for those in force before the record.
+            rules: match Rules::LATEST {
+                Rules::Two => Rules::Two,
+            },
             place: LeafPlace::of(record),
         })
     }

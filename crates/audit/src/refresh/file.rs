@@ -1,5 +1,6 @@
 //! The file: one JSON object in RFC 8785 form, and a line end.
 
+use crate::version;
 use serde::{Deserialize, Serialize};
 use x811_eventlog::Hash;
 use x811_protocol::canonical::to_canonical;
@@ -54,9 +55,12 @@ pub enum NotARefresh {
     /// The file is no JSON.
     #[error("the file is no JSON: {0}")]
     Json(String),
-    /// Of another version.
-    #[error("the file's `{MARK}` is another than {REFRESH_VERSION}")]
-    Version,
+    /// A form that this program does not know.
+    #[error(
+        "unknown version: `{MARK}` is {0}, this program knows {REFRESH_VERSION}; use the version of x811 that \
+         wrote the file, or ask the ledger for it again"
+    )]
+    Version(String),
     /// A member is missing, malformed or unknown.
     #[error("the file is neither a refreshed proof nor a keys statement: {0}")]
     Member(String),
@@ -107,7 +111,7 @@ impl Refresh {
                     }),
                 }
             }
-            Some(_) => return Err(NotARefresh::Version),
+            Some(version) => return Err(NotARefresh::Version(version::named(version))),
         };
         if refresh.to_bytes() == bytes {
             Ok(refresh)

@@ -450,9 +450,9 @@ fn begin(world: &World, start: Start, now: TimestampMs) -> Result<BatchDraft, Op
                 }
             }
             check_keys(&keys, &start.identity.keys)?;
-            if world.rules() < Rules::LATEST {
-                let event =
-                    Event::Ledger(LedgerEvent::RulesChanged(RulesChanged::to(Rules::LATEST)));
+            let latest = RulesChanged::to(Rules::LATEST);
+            if let Some(change) = latest.due(world.rules_version()) {
+                let event = Event::Ledger(LedgerEvent::RulesChanged(change));
                 draft.append(&Stream::Ledger, event, None, now)?;
             }
         }

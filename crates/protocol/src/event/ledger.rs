@@ -75,8 +75,7 @@ pub struct Continues {
     pub size: u64,
 }
 
-/// The three separate server keys, in the order of RFC 8785: every receipt holds them, and is
-/// written in one pass.
+/// The three separate server keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerKeys {
@@ -128,6 +127,16 @@ impl RulesChanged {
         RulesChanged {
             rules_version: rules.version(),
             reader: rules.reader(),
+        }
+    }
+
+    /// The event, if a log in which those rules are in force has to change to these.
+    #[must_use]
+    pub const fn due(self, in_force: u64) -> Option<RulesChanged> {
+        if in_force < self.rules_version {
+            Some(self)
+        } else {
+            None
         }
     }
 

@@ -18,10 +18,12 @@ impl TryFrom<Option<u64>> for BlockVersion {
         match number {
             Some(2) => Ok(BlockVersion::Two),
             Some(number) => Err(format!(
-                "unknown version: the block's `version` is {number}, this program knows 2"
+                "unknown version: the block's `version` is {number}, this program knows 2; use the version of \
+                 x811 that wrote it"
             )),
             None => Err(
-                "the block has no `version`, this program knows 2: write `version` 2".to_owned(),
+                "missing field `version` of the block, this program knows 2: write `version` 2"
+                    .to_owned(),
             ),
         }
     }

@@ -108,6 +108,10 @@ mod tests {
             assert!(why(&written).contains(&names), "{unknown}");
         }
         written.as_object_mut().unwrap().remove("version");
-        assert!(why(&written).contains("no `version`"), "{}", why(&written));
+        assert!(
+            why(&written).contains("missing field `version`"),
+            "{}",
+            why(&written)
+        );
     }
 }

@@ -87,7 +87,7 @@ pub struct HashedRound<'a> {
 }
 
 impl State {
-    /// What is hashed of it.
+    /// The hashed form of the round.
     pub fn hashed(&self) -> HashedRound<'_> {
         // Every member is named: a new one must be decided on.
         let State {

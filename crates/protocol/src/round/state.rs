@@ -325,7 +325,8 @@ pub struct State {
     pub retried_by: Option<RoundId>,
     /// Each participant, in their order.
     pub seats: Vec<Seat>,
-    /// What every message made of its sender's seat, hashed one after the other; `None` before the first. A hash over all seats behind each vote would cost more than anything else.
+    /// The running hash over the seats, as each message left that of its sender; `None` before the first
+    /// message. A hash over all seats behind each vote would cost more than anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seats_run: Option<Digest>,
     /// It was suspended once.

@@ -44,7 +44,7 @@ fn accepted(kind: &str, facts: Value, derived: Value) -> Value {
 fn offer_of(price: &str, fee: &str, total: &str) -> Value {
     let facts = json!({
         "request_id": ID, "price": price, "protocol_fee": fee, "total_cost": total,
-        "estimated_time_s": 1, "expiry_s": 300, "payload_hash": Digest::ZERO,
+        "deliverables_hash": Digest::ZERO, "estimated_time_s": 1, "expiry_s": 300, "payload_hash": Digest::ZERO,
     });
     accepted("offer", facts, json!({"deadline_at_ms": 5, "payee": PAYEE}))
 }

@@ -41,7 +41,7 @@ pub enum OpenError {
         if found < expected {
             "start the ledger once with this version, which migrates it"
         } else {
-            "use the newer version that wrote it"
+            "use the version of x811 that wrote it"
         }
     )]
     Schema {

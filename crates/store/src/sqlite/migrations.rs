@@ -47,7 +47,7 @@ mod tests {
 
     use super::*;
 
-    /// Checksums too: a database that an earlier build migrated opens without a word.
+    /// Checksums too: from the first release on, a database that an earlier version migrated opens without a word.
     #[tokio::test]
     async fn every_file_of_the_folders_is_listed_as_sqlx_reads_it() {
         let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations/sqlite");

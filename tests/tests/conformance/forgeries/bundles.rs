@@ -23,7 +23,7 @@ struct Bundled {
 
 impl Bundled {
     fn golden(name: &str) -> Bundled {
-        let path = format!("tests/vectors/bundle/round-{name}-v3-r2.x811");
+        let path = format!("tests/vectors/bundle/round-{name}.x811");
         let honest = fs::read(checkout().join(path)).unwrap();
         let Item::Header(header) = Reader::new(&honest[..]).next().unwrap().unwrap() else {
             panic!("a file begins with its header");
@@ -32,7 +32,7 @@ impl Bundled {
             panic!("it is of a round");
         };
         let is_of_circle = ["circle", "silent-again"].contains(&name);
-        let log = ["log-rounds-r2", "log-circle-r2"][usize::from(is_of_circle)];
+        let log = ["log-rounds", "log-circle"][usize::from(is_of_circle)];
         Bundled {
             log: Rounds::of(log),
             honest,

@@ -77,7 +77,11 @@ const NOT_IN_GOLDEN_FILES: [(&str, &str, &str); 39] = [
     ),
     ("rules_changed", "reader", "likewise"),
     ("refuted", "reason", "by the word of a real node"),
-    ("payment_facts", "authorization_nonce", "likewise"),
+    (
+        "payment_facts",
+        "authorization_nonce",
+        "needs a payer who signs authorizations",
+    ),
     (
         "payment_facts",
         "fee_tx_hash",

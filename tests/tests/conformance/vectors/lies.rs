@@ -1,9 +1,11 @@
 //! Receipts of a ledger that lies: it holds all its keys, and every hash, proof and signature of its
 //! own fits. What the agents signed is not its to change.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use x811_audit::receipt::Receipt;
-use x811_eventlog::{Checkpoint, Multiproof, ProvenLeaf};
+use x811_eventlog::{Checkpoint, Hash, Multiproof, ProvenLeaf, Record};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::PayerBinding;
@@ -73,8 +75,8 @@ fn of_payment(paid: &Receipt) -> Named {
             binding(bad, Some(PayerBinding::Authorization))
         }),
         lie("lie-nonce-of-another", &|bad| {
-            let evidence = at(bad, "/evidence/0");
-            evidence["authorization_nonce"] = json!(Digest::of(b"another"));
+            let transfer = at(bad, "/evidence/0/transfers/0");
+            transfer["authorization_nonce"] = json!(Digest::of(b"another"));
         }),
     ]
 }
@@ -128,7 +130,8 @@ fn of_keys(paid: &Receipt, two_keys: &Receipt) -> Named {
     ]
 }
 
-/// The receipt with that change, its records in the places that they had.
+/// The receipt with that change. Its records keep their places; the ledger's hashes and signatures
+/// are made anew.
 fn forged(
     name: &'static str,
     good: &Receipt,
@@ -137,18 +140,27 @@ fn forged(
     let mut bad = good.clone();
     change(&mut bad);
     let stream = format!("interaction:{}", bad.interaction);
-    let hashes = bad.envelopes.iter().map(|enclosed| {
+    let agent = format!("agent:{}", bad.envelopes[1].body["from"].as_str().unwrap());
+    let given = bad.agent_keys.iter();
+    let given = given.map(|leaf| leaf.record(agent.clone()).unwrap());
+    let mut before: BTreeMap<u64, Hash> = given.map(|it| (it.position(), it.hash())).collect();
+    let mut hashes = Vec::new();
+    for enclosed in &mut bad.envelopes {
+        let position = enclosed.place.position;
+        if let Some(hash) = before.get(&(position - 1)) {
+            enclosed.place.prev = *hash;
+        }
         let (record, _) = enclosed.record(stream.clone()).unwrap();
-        json!(record.hash())
-    });
-    let hashes: Vec<Value> = hashes.collect();
+        before.insert(position, record.hash());
+        hashes.push(json!(record.hash()));
+    }
     let records = &mut bad.confirmed.event["records"];
     for (name, hash) in ["offer", "accept", "verify"].into_iter().zip(&hashes) {
         records[name] = hash.clone();
     }
     records["payments"] = json!(hashes[3..]);
-    let agent = format!("agent:{}", bad.envelopes[1].body["from"].as_str().unwrap());
     let ledger = ("ledger".to_owned(), &bad.parameters);
+    let confirmed = bad.confirmed.record(stream.clone()).unwrap();
     let own = [ledger, (stream, &bad.confirmed)].into_iter();
     let all = own.chain(bad.agent_keys.iter().map(|leaf| (agent.clone(), leaf)));
     let sealed = all.map(|(stream, leaf)| leaf.record(stream).unwrap());
@@ -165,5 +177,21 @@ fn forged(
     let key = keys::checkpoint_key();
     let sign = |message: &[u8]| *key.sign(message).as_bytes();
     bad.checkpoint = checkpoint.sign(*key.public().as_bytes(), sign).unwrap();
+    restate(&mut bad, checkpoint.root, &confirmed);
     (name, bad.sign(&keys::receipt_key()).to_bytes())
+}
+
+/// Signs the keys statement and the stream end anew, for that root and that confirmation.
+fn restate(bad: &mut Receipt, root: Hash, confirmed: &Record) {
+    let key = keys::checkpoint_key();
+    let mut statement = bad.keys.statement.clone();
+    statement.root = root;
+    bad.keys = statement.sign(&key);
+    let mut end = bad.end.end.clone();
+    if let Some(last) = &mut end.last
+        && last.seq == confirmed.stream_seq()
+    {
+        last.hash = confirmed.hash();
+    }
+    bad.end = end.sign(&key);
 }

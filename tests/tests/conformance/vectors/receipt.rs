@@ -6,6 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use x811_audit::receipt::Receipt;
 use x811_eventlog::note::NoteKey;
+use x811_eventlog::{CoseReceipt, CoseStatement, Hash};
 use x811_protocol::canonical::to_canonical;
 use x811_protocol::key::SecretKey;
 use x811_tests::binary::run;
@@ -19,16 +20,16 @@ mod lies;
 
 pub(crate) fn files() -> Files {
     let read = |name| fs::read(folder().join("receipt").join(name)).unwrap();
-    let (json, cose) = (read("paid-v2-r2.json"), read("paid-v2-r2.cose"));
+    let (json, cose) = (read("paid.json"), read("paid.cose"));
     let receipt: Value = serde_json::from_slice(&json).unwrap();
     let mut whole = changed(&receipt);
     whole.extend(resigned(&receipt));
     whole.extend(forms(&json));
-    let two_keys = Receipt::from_bytes(&read("two-keys-v2-r2.json")).unwrap();
+    let two_keys = Receipt::from_bytes(&read("two-keys.json")).unwrap();
     whole.extend(lies::of(&Receipt::from_bytes(&json).unwrap(), &two_keys));
-    let other = serde_json::from_slice(&read("second-v2-r2.json")).unwrap();
+    let other = serde_json::from_slice(&read("second.json")).unwrap();
     whole.extend(of_the_checkpoint_key(&receipt, &other));
-    let contract = serde_json::from_slice(&read("contract-v2-r2.json")).unwrap();
+    let contract = serde_json::from_slice(&read("contract.json")).unwrap();
     whole.extend(of_contract(&contract));
     let mut files = Files::new();
     for (name, bytes) in whole {
@@ -70,11 +71,6 @@ fn changed(good: &Value) -> Named {
         with("version-1", &|bad| bad["x811_receipt"] = json!(1)),
         with("version-2", &|bad| bad["x811_receipt"] = json!(2)),
         with("version-4", &|bad| bad["x811_receipt"] = json!(4)),
-        with("rules-1", &|bad| bad["envelopes"][0]["rules"] = json!(1)),
-        with("rules-3", &|bad| bad["envelopes"][0]["rules"] = json!(3)),
-        with("rules-left-out", &|bad| {
-            drop(bad["envelopes"][0].as_object_mut().unwrap().remove("rules"))
-        }),
         with("unknown-member", &|bad| bad["note"] = json!("paid")),
     ]
 }
@@ -92,6 +88,11 @@ fn resigned(good: &Value) -> Named {
     let root = text.lines().nth(2).unwrap();
     let other_root = note.replace(&root[..4], "AAAA");
     vec![
+        with("rules-1", &|bad| bad["envelopes"][0]["rules"] = json!(1)),
+        with("rules-3", &|bad| bad["envelopes"][0]["rules"] = json!(3)),
+        with("rules-left-out", &|bad| {
+            drop(bad["envelopes"][0].as_object_mut().unwrap().remove("rules"))
+        }),
         with("resigned-price-changed", &|bad| {
             bad["envelopes"][0]["body"]["payload"]["price"] = json!("0.9")
         }),
@@ -161,22 +162,22 @@ fn of_the_checkpoint_key(good: &Value, other: &Value) -> Named {
         })
     };
     vec![
-        without("v2-without-keys", "keys"),
-        without("v2-without-end", "end"),
-        with("v2-keys-of-another-tree", &|bad| {
+        without("without-keys", "keys"),
+        without("without-end", "end"),
+        with("keys-of-another-tree", &|bad| {
             bad["keys"] = other["keys"].clone()
         }),
-        with("v2-keys-by-the-receipt-key", &|bad| {
+        with("keys-by-the-receipt-key", &|bad| {
             bad["keys"]["keys"]["envelope"] = bad["keys"]["keys"]["receipt"].clone();
             sign_as("x811 keys v1\n", &mut bad["keys"], &key);
         }),
-        with("v2-end-of-another-tree", &|bad| {
+        with("end-of-another-tree", &|bad| {
             bad["end"] = other["end"].clone()
         }),
-        with("v2-end-by-the-receipt-key", &|bad| {
+        with("end-by-the-receipt-key", &|bad| {
             sign_as("x811 stream end v2\n", &mut bad["end"], &key)
         }),
-        with("v2-reversed-by-the-ledger", &|bad| {
+        with("reversed-by-the-ledger", &|bad| {
             bad["end"]["standing"] = json!("reversed");
             bad["end"]["last_seq"] = json!(9);
             let key = keys::checkpoint_key();
@@ -218,29 +219,35 @@ fn forms(good: &[u8]) -> Named {
     ]
 }
 
-/// From the place of the leaf in the message: the receipt with its 64 bytes of signature stands
-/// before it, and before that the path.
+/// Compact receipts with one change each. Members of the inner receipt are changed by decoding the
+/// message and encoding it again, other bytes in place.
 fn compact(good: &[u8]) -> Named {
-    let start = b"{\"event\":";
-    let leaf = good.windows(start.len()).position(|bytes| bytes == start);
-    // The length of the leaf is in three bytes.
-    let signature = leaf.unwrap() - 3 - 64;
-    // `f6 58 40` stands between path and signature.
-    let path = signature - 3 - 32;
-    let proof = good
-        .windows(3)
-        .position(|bytes| bytes == b"\x83\x0c\x0b")
-        .unwrap();
+    let place = |start: &[u8]| {
+        let found = good.windows(start.len()).position(|bytes| bytes == start);
+        found.unwrap()
+    };
+    let leaf = place(b"{\"event\":");
+    let proof = place(b"\x83\x0c\x0b");
     let with = |name, at: usize, byte: u8| {
         let mut bad = good.to_vec();
         bad[at] ^= byte;
         (name, bad)
     };
+    let inner = |name, change: &dyn Fn(&mut CoseReceipt)| {
+        let mut bad = CoseStatement::from_bytes(good).unwrap();
+        change(&mut bad.receipt);
+        (name, bad.to_bytes())
+    };
     vec![
         with("signature-changed", good.len() - 40, 1),
-        with("leaf-changed", leaf.unwrap() + 40, 1),
-        with("inner-signature-changed", signature + 20, 1),
-        with("path-changed", path, 1),
+        with("leaf-changed", leaf + 40, 1),
+        inner("inner-signature-changed", &|bad| bad.signature[20] ^= 1),
+        inner("path-changed", &|bad| {
+            let hash = bad.proof.path.last_mut().unwrap();
+            let mut bytes = *hash.as_bytes();
+            bytes[0] ^= 1;
+            *hash = Hash::from_bytes(bytes);
+        }),
         with("position-changed", proof + 2, 1),
         with("size-changed", proof + 1, 1),
         ("tag-missing", good[1..].to_vec()),

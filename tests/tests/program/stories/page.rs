@@ -137,7 +137,7 @@ fn lc_9_a_page_on_a_phone_does_not_scroll_sideways() {
     let (file, page) = (place(&"long-name".repeat(20)), place("report.html"));
     let honest = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/vectors/bundle/log-every-event-r2.x811"
+        "/vectors/bundle/log-every-event.x811"
     );
     let honest = fs::read_to_string(honest).unwrap();
     let unbroken = "x".repeat(300);

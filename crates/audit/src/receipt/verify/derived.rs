@@ -14,6 +14,7 @@ use x811_protocol::evm::TxHash;
 use x811_protocol::facts::{OfferFacts, RequestFacts};
 use x811_protocol::interaction::{offer_deadline, window_end};
 use x811_protocol::observation::NetworkHead;
+use x811_protocol::rules::Rules;
 use x811_protocol::time::TimestampMs;
 
 const ABOUT: &str = "derived";
@@ -35,14 +36,21 @@ pub(super) fn opening(opened: &LedgerOpened, receipt: &Receipt) -> Result<(), Br
         rules_version: opened.rules_version,
         reader: opened.reader,
     };
-    let known = rules.known();
-    let mut envelopes = receipt.envelopes.iter();
-    if known.is_none() || envelopes.any(|enclosed| Some(enclosed.rules) < known) {
+    let Some(known) = rules.known() else {
         let sentence = format!(
-            "the ledger was opened under rules {}, which this program does not know or a message was not \
-             recorded under",
-            opened.rules_version
+            "the ledger was opened under rules {}, this program knows {}; use the version of x811 that wrote \
+             the receipt",
+            opened.rules_version,
+            Rules::LATEST.version()
         );
+        return Err(broken(about, sentence));
+    };
+    if receipt
+        .envelopes
+        .iter()
+        .any(|enclosed| enclosed.rules < known)
+    {
+        let sentence = "a message is of earlier rules than the ledger was opened under";
         return Err(broken(about, sentence));
     }
     Ok(())

@@ -32,7 +32,7 @@ async fn audited(one: &Path, other: &Path) -> Result<(Exit, Value), Failure> {
 
 #[tokio::test]
 async fn lc_9_two_files_contradict_agree_or_cannot_be_compared() {
-    let (log, changed) = (vector("log-v2-r2"), vector("fact-changed-all-rehashed"));
+    let (log, changed) = (vector("log"), vector("fact-changed-all-rehashed"));
     let (exit, json) = audited(&log, &log).await.unwrap();
     assert_eq!((exit, exit.code()), (Exit::Ok, 0));
     assert_eq!(
@@ -75,7 +75,7 @@ async fn lc_9_two_files_contradict_agree_or_cannot_be_compared() {
 /// A trace is known by its first members, wherever it stands, and needs a log beside it.
 #[tokio::test]
 async fn cc_101_a_trace_is_held_against_a_log_or_refused() {
-    let (log, folder) = (vector("log-v2-r2"), TempDir::new().unwrap());
+    let (log, folder) = (vector("log"), TempDir::new().unwrap());
     let place = folder.path().join("trace.json");
     let wid = "019c8c61-8129-7511-9f31-bb5100000001";
     for members in [
@@ -106,7 +106,7 @@ async fn cc_101_a_trace_is_held_against_a_log_or_refused() {
 
 #[tokio::test]
 async fn what_are_no_two_files_of_one_log_is_refused() {
-    let (log, folder) = (vector("log-v2-r2"), TempDir::new().unwrap());
+    let (log, folder) = (vector("log"), TempDir::new().unwrap());
     let packed = folder.path().join("log.gz");
     std::fs::write(&packed, b"\x1f\x8b\x08\0").unwrap();
     for (one, other, exit) in [

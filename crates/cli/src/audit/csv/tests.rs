@@ -92,7 +92,7 @@ struct Line {
 /// A log with every kind of event, with `--csv` and whatever else is asked.
 async fn audited(folder: &Path, more: &[&str]) -> serde_json::Value {
     use clap::Parser as _;
-    let log = "../../tests/vectors/bundle/log-every-event-r2.x811";
+    let log = "../../tests/vectors/bundle/log-every-event.x811";
     let log = Path::new(env!("CARGO_MANIFEST_DIR")).join(log);
     let (log, csv) = (log.to_str().unwrap(), folder.to_str().unwrap());
     let line = ["audit", log, "--csv", csv];

@@ -87,7 +87,7 @@ fn endpoint(most_heads: usize) -> String {
 }
 
 fn golden() -> PathBuf {
-    let path = "../../tests/vectors/bundle/log-every-event-r2.x811";
+    let path = "../../tests/vectors/bundle/log-every-event.x811";
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 

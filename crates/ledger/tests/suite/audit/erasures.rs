@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 
 use serde_json::{Value, json};
-use x811_audit::{Cause, Report};
+use x811_audit::{Attested, Cause, Report};
 use x811_protocol::did::Did;
 use x811_protocol::event::ErasureOrder;
 use x811_protocol::id::InteractionId;
@@ -265,12 +265,14 @@ async fn rec_4_who_had_bodies_erased_is_held_to_their_signature() {
     let signed =
         |operator: &Party, id, now_s| Some(operator.order_erasure(Subject::Interaction(id), now_s));
     let signed = Scene::ordered(signed).await;
-    let unsigned = Scene::set().await;
-    for scene in [&signed, &unsigned] {
+    for (scene, is_ordered) in [(&signed, true), (&Scene::set().await, false)] {
         // The log names no operators: that the orders of this one count is the ledger's word.
-        let erasures = scene.finds(scene.parts.clone(), &[]).erasures;
+        let report = scene.finds(scene.parts.clone(), &[]);
+        let erasures = &report.erasures;
         let counts = (erasures.proven, erasures.asserted, erasures.broken);
         assert_eq!(counts, (0, 1, 0));
+        let is_counted = report.attested.contains_key(&Attested::UnorderedErasures);
+        assert_eq!(is_counted, !is_ordered);
     }
 
     let operator = signed.parts.records[signed.at].draft.event["operator"].clone();

@@ -41,9 +41,8 @@ fn variable(name: &str) -> Option<String> {
 /// True if the golden file `name` has these bytes. Under `X811_VECTORS=write` it gets them; what is written goes
 /// into the folder `golden` of `X811_FREEZE` as well, where that is set.
 pub(crate) fn is_golden(name: &str, bytes: &[u8]) -> bool {
-    let name = under_rules_2(name);
     let write = |folder: PathBuf| {
-        let path = folder.join(&name);
+        let path = folder.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
     };
@@ -53,7 +52,7 @@ pub(crate) fn is_golden(name: &str, bytes: &[u8]) -> bool {
     if variable("X811_VECTORS").is_some_and(|value| value == "write") {
         write(folder());
     }
-    fs::read(folder().join(&name)).is_ok_and(|known| known == bytes)
+    fs::read(folder().join(name)).is_ok_and(|known| known == bytes)
 }
 
 /// A log of one paid interaction, with a checkpoint under way.
@@ -69,7 +68,7 @@ async fn whole_log() -> (&'static str, Vec<u8>) {
     let mut second = Vec::new();
     let written = export::write(&*ledgerbox.store, UpTo::Head(Some(&signed)), &mut second);
     written.await.unwrap();
-    ("log-v2", second)
+    ("log", second)
 }
 
 pub(crate) async fn settled(
@@ -93,8 +92,8 @@ async fn rejected_and_open() -> [(&'static str, Vec<u8>); 2] {
     ledgerbox.accept(&rejected.offer(&ledgerbox)).await;
     ledgerbox.accept(&rejected.reject(&ledgerbox)).await;
     [
-        ("rejected-v3", bundle(&ledgerbox, rejected.id()).await),
-        ("open-v3", bundle(&ledgerbox, open.id()).await),
+        ("rejected", bundle(&ledgerbox, rejected.id()).await),
+        ("open", bundle(&ledgerbox, open.id()).await),
     ]
 }
 
@@ -135,10 +134,10 @@ async fn interactions() -> BTreeMap<&'static str, Vec<u8>> {
     ledgerbox.erase_by(erased.id(), None).await.unwrap();
     ledgerbox.settle().await;
     let deals = [
-        ("erased-bodies-v3", erased),
-        ("completed-v3", completed),
-        ("disputed-v3", disputed),
-        ("rotated-key-v3", rotated),
+        ("erased-bodies", erased),
+        ("completed", completed),
+        ("disputed", disputed),
+        ("rotated-key", rotated),
     ];
     let mut bundles = BTreeMap::new();
     for (name, deal) in deals {
@@ -164,7 +163,7 @@ async fn replaced_keys() -> Golden {
     let whole = exported_under(&ledgerbox, Some(&note)).await;
     let mut files = receipts_of(&ledgerbox, &second, "replaced-keys").await;
     let bundle = bundle(&ledgerbox, second.id()).await;
-    files.push(("bundle/replaced-keys-v3.x811".to_owned(), bundle));
+    files.push(("bundle/replaced-keys.x811".to_owned(), bundle));
     files.push(("bundle/log-replaced-keys.x811".to_owned(), whole));
     files
 }
@@ -236,18 +235,9 @@ async fn unusual_receipts() -> Golden {
 pub(crate) async fn receipts_of(ledgerbox: &Ledgerbox, deal: &Deal, name: &str) -> Golden {
     let (whole, compact) = receipts_in_both_forms(ledgerbox, deal.id()).await;
     vec![
-        (format!("receipt/{name}-v2.json"), whole.unwrap().to_bytes()),
-        (
-            format!("receipt/{name}-v2.cose"),
-            compact.unwrap().to_bytes(),
-        ),
+        (format!("receipt/{name}.json"), whole.unwrap().to_bytes()),
+        (format!("receipt/{name}.cose"), compact.unwrap().to_bytes()),
     ]
-}
-
-/// The name of a file whose log is under rules 2.
-pub(crate) fn under_rules_2(name: &str) -> String {
-    let (name, ending) = name.rsplit_once('.').unwrap();
-    format!("{name}-r2.{ending}")
 }
 
 /// `X811_VECTORS=write cargo nextest run -p x811-ledger --test suite golden` writes them anew.

@@ -99,9 +99,9 @@ pub(crate) async fn files() -> Golden {
     let mut files = receipts_of(&ledgerbox, &deal, "contract").await;
     let negotiation = bundle_of(&ledgerbox, Subject::Contract(talks.id.unwrap())).await;
     let interaction = bundle(&ledgerbox, deal.id()).await;
-    files.push(("bundle/negotiation-v3.x811".to_owned(), negotiation));
-    files.push(("bundle/contract-v3.x811".to_owned(), interaction));
+    files.push(("bundle/negotiation.x811".to_owned(), negotiation));
+    files.push(("bundle/contract.x811".to_owned(), interaction));
     let withdrawn = with_every_member().await;
-    files.push(("bundle/negotiation-withdrawn-v3.x811".to_owned(), withdrawn));
+    files.push(("bundle/negotiation-withdrawn.x811".to_owned(), withdrawn));
     files
 }

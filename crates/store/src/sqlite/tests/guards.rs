@@ -193,5 +193,9 @@ async fn tables_of_a_newer_version_are_left_alone() {
         matches!(error, OpenError::Schema { found: 9999, .. }),
         "{error:?}"
     );
-    assert!(error.to_string().contains("use the newer version"));
+    assert!(
+        error
+            .to_string()
+            .contains("use the version of x811 that wrote it")
+    );
 }

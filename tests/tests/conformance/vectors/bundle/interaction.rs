@@ -15,7 +15,7 @@ const REJECT: u64 = 7;
 const SIZE: u64 = 8;
 
 pub(super) fn files() -> Named {
-    let good = Lines::of("rejected-v3-r2");
+    let good = Lines::of("rejected");
     let mut files = records(&good);
     files.extend(paths(&good));
     files.extend(ends(&good));
@@ -27,8 +27,8 @@ pub(super) fn files() -> Named {
 
 /// Of a negotiation alone, and of the interaction that it opened, which brings it.
 fn of_a_contract() -> Named {
-    let negotiation = Lines::of("negotiation-v3-r2");
-    let engaged = Lines::of("contract-v3-r2");
+    let negotiation = Lines::of("negotiation");
+    let engaged = Lines::of("contract");
     let of = |file: &Lines, text: &str| {
         let places = file.0.iter().enumerate();
         let mut places = places.filter(|(_, line)| line.contains(text));
@@ -58,7 +58,7 @@ fn of_a_contract() -> Named {
 
 /// The keys statement and the ends, which the checkpoint key signs.
 fn of_the_checkpoint_key() -> Named {
-    let good = Lines::of("rejected-v3-r2");
+    let good = Lines::of("rejected");
     let (keys, end) = (good.find("k "), good.find("e "));
     let own = end + 2;
     let of_end = |name, change: &dyn Fn(&mut Value), key: &SecretKey| {
@@ -113,7 +113,7 @@ fn of_the_checkpoint_key() -> Named {
 
 fn records(good: &Lines) -> Named {
     let offer = good.record(OFFER).start;
-    let other = Lines::of("open-v3-r2");
+    let other = Lines::of("open");
     let (_, foreign) = other.first_of_interaction();
     vec![
         good.but("one-record-dropped", |file| drop(file.drop_record(OFFER))),
@@ -143,7 +143,10 @@ fn records(good: &Lines) -> Named {
             file.edit(0, "", |header| header["scope"]["interaction"] = id.into());
         }),
         good.but("one-no-scope", |file| {
-            file.edit(0, "", |header| header["scope"] = "log".into())
+            file.edit(0, "", |header| {
+                header["scope"] = "log".into();
+                header["x811_export"] = 2.into();
+            });
         }),
     ]
 }
@@ -167,7 +170,13 @@ fn paths(good: &Lines) -> Named {
             file.0[1] = checkpoint(&key, SIZE, file.covered().1);
         }),
         good.but("one-checkpoint-over-other-records", |file| {
-            file.0[1] = checkpoint(&checkpoint_key(), SIZE, Hash::of_leaf(b""))
+            let root = Hash::of_leaf(b"");
+            file.0[1] = checkpoint(&checkpoint_key(), SIZE, root);
+            let at = file.find("k ");
+            file.edit(at, "k ", |keys| {
+                keys["root"] = root.to_string().into();
+                resigned("x811 keys v1\n", keys, &checkpoint_key());
+            });
         }),
         good.but("one-checkpoint-signature-changed", |file| {
             file.flip(1, "x811 SKQPE")
@@ -221,7 +230,7 @@ fn ends(good: &Lines) -> Named {
 
 /// In place of a body that was erased stands another.
 fn erasures() -> Named {
-    let good = Lines::of("erased-bodies-v3-r2");
+    let good = Lines::of("erased-bodies");
     let body = good.0.iter().find(|line| line.starts_with("b ")).unwrap();
     let request = good.record(4).start;
     vec![good.but("one-other-body-for-an-erased-one", |file| {

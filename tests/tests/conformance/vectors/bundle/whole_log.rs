@@ -15,7 +15,7 @@ const RESULT: u64 = 7;
 const LAST: u64 = 12;
 
 pub(super) fn files() -> Named {
-    let good = Lines::of("log-v2-r2");
+    let good = Lines::of("log");
     let mut files = order(&good);
     files.extend(bytes(&good));
     files.extend(ends(&good));

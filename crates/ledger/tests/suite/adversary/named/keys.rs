@@ -112,7 +112,7 @@ const STORIES: &[Told] = &[
         let rules = story.put(
             ERASED,
             "ledger",
-            json!({"type": "rules_changed", "rules_version": 2, "reader": 2}),
+            json!({"type": "rules_changed", "rules_version": 99, "reader": 99}),
         );
         story.moved_to_the_end(rules);
     }),

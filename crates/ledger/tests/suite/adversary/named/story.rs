@@ -42,11 +42,11 @@ impl Story {
         }
     }
 
-    /// The golden log of every event: `tests/vectors/bundle/log-every-event-r2.x811`.
+    /// The golden log of every event: `tests/vectors/bundle/log-every-event.x811`.
     pub(crate) fn golden() -> Story {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../../tests/vectors/bundle/log-every-event-r2.x811"
+            "/../../tests/vectors/bundle/log-every-event.x811"
         );
         let export = std::fs::read(path).unwrap();
         Story::of(Log::of(&export, super::super::keys::all()))

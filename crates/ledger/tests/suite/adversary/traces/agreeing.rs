@@ -190,7 +190,7 @@ fn first<'a>(traced: &'a Traced, acts: &[&str]) -> &'a Served {
 /// The trace alone holds, and the log shows what was changed.
 #[test]
 fn cc_101_changes_that_agree_with_each_other_are_found_against_the_log() {
-    let traced = Traced::of("log-every-event-r2");
+    let traced = Traced::of("log-every-event");
     for (name, acts, change) in ROWS {
         let served = first(&traced, acts);
         let mut nodes: Nodes = served.claims.iter().map(|it| json!(it)).collect();

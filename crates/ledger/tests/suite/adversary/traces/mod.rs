@@ -39,7 +39,7 @@ struct Traced {
 
 impl Traced {
     fn all() -> Vec<Traced> {
-        let names = ["log-every-event-r2", "log-rounds-r2"];
+        let names = ["log-every-event", "log-rounds"];
         names.map(Traced::of).into()
     }
 
@@ -283,15 +283,15 @@ fn cc_101_honest_traces_hold_and_agree_with_their_log() {
 #[test]
 fn cc_101_honest_traces_agree_with_stored_bundles() {
     let bundles = [
-        "agreement-v3-r2",
-        "negotiation-v3-r2",
-        "negotiation-withdrawn-v3-r2",
-        "round-drawn-v3-r2",
-        "round-held-v3-r2",
-        "round-sealed-v3-r2",
-        "round-silent-again-v3-r2",
-        "round-silent-v3-r2",
-        "session-v3-r2",
+        "agreement",
+        "negotiation",
+        "negotiation-withdrawn",
+        "round-drawn",
+        "round-held",
+        "round-sealed",
+        "round-silent-again",
+        "round-silent",
+        "session",
     ];
     for name in bundles {
         let traced = Traced::of(name);
@@ -321,7 +321,7 @@ fn earlier(served: &Served, nodes: usize, seconds: u64) -> Trace {
 /// A trace is of a moment, and a file ends somewhere: what neither shows is counted, and is no difference.
 #[test]
 fn cc_101_traces_and_files_of_different_moments_are_compared_as_far_as_both_go() {
-    let traced = Traced::of("log-every-event-r2");
+    let traced = Traced::of("log-every-event");
     let engaged = |served: &&Served| {
         served
             .claims
@@ -362,7 +362,7 @@ fn cc_101_traces_and_files_of_different_moments_are_compared_as_far_as_both_go()
     assert!(compared.not_checked[&TraceGap::Beyond] > 0, "{compared:?}");
 
     // Another subject's bundle, and files that have no nodes.
-    let other = Traced::of("round-held-v3-r2");
+    let other = Traced::of("round-held");
     let compared = other.compared(&trace).unwrap();
     assert!(
         compared.agrees() && !compared.was_compared(),
@@ -376,7 +376,7 @@ fn cc_101_traces_and_files_of_different_moments_are_compared_as_far_as_both_go()
 /// Whoever has no key of the ledger makes no evidence, and its trace does not pass for the ledger's.
 #[test]
 fn cc_101_a_trace_by_a_key_that_the_log_does_not_name_differs() {
-    let traced = Traced::of("log-every-event-r2");
+    let traced = Traced::of("log-every-event");
     let served = &traced.traces[0];
     let compared = traced.compared(&served.by_a_stranger()).unwrap();
     assert!(!compared.agrees() && !compared.is_evidence, "{compared:?}");
