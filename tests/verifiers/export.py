@@ -127,6 +127,8 @@ class Log:
         if kind == "envelope_accepted":
             said, due = event["facts"], facts_of(message)
         elif kind == "notice_issued":
+            due_type = notice_type(record["stream"].partition(":")[0])
+            hold(message["type"] == due_type, f"the notice at {record['position']}")
             due = {"cause": message["payload"]["cause_position"], "to": message["to"]}
             if message["type"] == "x811/error":
                 due["code"] = message["payload"]["code"]
@@ -256,6 +258,13 @@ class Log:
             hold(self.ends == sorted(self.streams_due()), "the streams and their ends")
             due["records"], (size, root) = size, self.checkpoint
         hold(trailer == due | {"size": size, "root": root.hex()}, "the trailer")
+
+
+def notice_type(subject):
+    """The type of what the ledger tells of a subject of that kind."""
+    if subject in ("interaction", "contract"):
+        return "x811/error"
+    return "x811.consensus/notice" if subject == "round" else "x811.capability/notice"
 
 
 def export(file):

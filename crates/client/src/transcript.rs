@@ -150,8 +150,8 @@ impl Transcript {
     }
 }
 
-/// Whether the facts follow from the payload. Addresses are read leniently, because the ledger may be lenient; it makes no
-/// difference to the facts.
+/// True if the facts follow from the payload. Addresses are read leniently, because the ledger may be lenient;
+/// it makes no difference to the facts.
 fn is_fact_of(facts: &Facts, envelope: &VerifiedEnvelope) -> bool {
     let header = envelope.header();
     let rules = PayloadRules {

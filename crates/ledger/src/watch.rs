@@ -148,7 +148,7 @@ fn go_blind(
         .map(|_| ())
 }
 
-/// Who gave no usable answer last, in order.
+/// Labels of the endpoints that gave no usable answer last, in order.
 fn silent(world: &World, network: &str) -> Vec<String> {
     let sight = world.sight(network);
     sight.map_or_else(Vec::new, |sight| sight.silent.clone())

@@ -24,7 +24,7 @@ pub struct StreamEnd {
     pub stream: String,
     /// Its last record; absent where it has none.
     pub last: Option<LastRecord>,
-    /// What became of the payment; of interactions alone.
+    /// The standing of the payment. Only streams of interactions have one.
     pub standing: Option<Standing>,
     /// Records of the log that this is said of.
     pub tree_size: u64,

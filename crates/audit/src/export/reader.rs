@@ -217,7 +217,7 @@ enum ReaderPlace {
 enum Letters {
     /// `r`, `b` and `c`.
     Log,
-    /// These, and `k`, `p` and `e`.
+    /// The lines `r`, `b`, `c`, `k`, `p` and `e`.
     Bundle,
     /// All of them: the header cannot be read.
     Unknown,

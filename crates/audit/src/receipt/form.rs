@@ -66,7 +66,7 @@ pub struct Receipt {
     pub rotations: Vec<Leaf>,
     /// By the ledger's receipt key.
     pub signature: Signature,
-    /// The form: [`RECEIPT_VERSION`].
+    /// The number of the form, [`RECEIPT_VERSION`].
     #[serde(rename = "x811_receipt")]
     pub version: u64,
 }

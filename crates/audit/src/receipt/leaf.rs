@@ -149,7 +149,7 @@ impl Enclosed {
             key: accepted.envelope.key.key,
             profile: accepted.envelope.profile,
             derived: accepted.derived,
-            // With further rules this asks for those in force before the record.
+            // A second version has to come from the log: the rules in force before the record.
             rules: match Rules::LATEST {
                 Rules::Two => Rules::Two,
             },

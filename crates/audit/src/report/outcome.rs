@@ -46,7 +46,7 @@ pub enum Gap {
 pub struct Undecided {
     /// Why it is not decided.
     pub gap: Gap,
-    /// How many: records, bodies, sightings, windows, notices, looks or effects.
+    /// The number of records, bodies, sightings, windows, notices, looks or effects.
     pub count: u64,
     /// The same for people: what is missing, and what to do.
     pub sentence: String,

@@ -66,11 +66,11 @@ pub enum Facts {
     Payment(PaymentFacts),
     /// Facts of a message `x811/error`.
     Error(ErrorFacts),
-    /// Of `x811.negotiation/…`.
+    /// Facts of a message `x811.negotiation/…`.
     Negotiation(NegotiationFacts),
-    /// Of `x811.capability/…`.
+    /// Facts of a message `x811.capability/…`.
     Capability(CapabilityFacts),
-    /// Of `x811.consensus/…`.
+    /// Facts of a message `x811.consensus/…`.
     Consensus(ConsensusFacts),
     /// Of every extension type that no machine takes.
     Custom(CustomFacts),
@@ -145,7 +145,7 @@ impl Facts {
         }
     }
 
-    /// A machine's facts.
+    /// Reads the facts of a message to a machine.
     fn read_of_machine<'de, D: Deserializer<'de>>(
         reader: D,
         of_machine: impl FnOnce(Value) -> Result<Self, serde_json::Error>,

@@ -28,7 +28,7 @@ pub struct Aftermath {
     pub declared: Vec<Declared>,
     /// The transfers that were bound when it was over.
     pub late: Vec<Claim>,
-    /// What became of those transfers; `None` while there are none.
+    /// The watch over those transfers; `None` while there are none.
     pub late_watch: Option<LateWatch>,
     /// Name of the network.
     pub network: String,

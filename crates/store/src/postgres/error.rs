@@ -1,5 +1,6 @@
 //! What can go wrong with PostgreSQL, sorted by what the operator does about it.
 
+use sqlx::migrate::MigrateError;
 use thiserror::Error;
 use x811_eventlog::{AppendError, ReadError};
 
@@ -51,7 +52,7 @@ pub enum PostgresError {
         "the tables could not be made or brought up to date ({0}): let the owner of the schema do \
          it once, or use the program version that wrote them, or a newer one"
     )]
-    Migration(#[source] sqlx::migrate::MigrateError),
+    Migration(#[source] MigrateError),
     /// Somebody else writes.
     #[error(
         "another process is the writer of this ledger (its lease was renewed {age_ms} ms ago): stop \
@@ -198,6 +199,20 @@ impl PostgresError {
         }
     }
 
+    /// Sorts the reason why the tables could not be brought up to date: a connection that was lost meanwhile
+    /// says nothing about the tables.
+    pub(super) fn of_migrating(error: MigrateError) -> PostgresError {
+        let is_lost = matches!(
+            &error,
+            MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _) if is_lost(cause)
+        );
+        if is_lost {
+            PostgresError::Unreachable(error.into())
+        } else {
+            PostgresError::Migration(error)
+        }
+    }
+
     /// Sorts what happened to a write: `None` where it is unknown whether it was done. Error classes
     /// of PostgreSQL, appendix A.
     pub(super) fn of_write(error: sqlx::Error) -> Result<PostgresError, sqlx::Error> {
@@ -222,16 +237,22 @@ impl PostgresError {
 
 impl From<sqlx::Error> for PostgresError {
     fn from(error: sqlx::Error) -> PostgresError {
-        let is_unreachable = matches!(
-            error,
-            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut
-        );
-        if is_unreachable {
+        if is_lost(&error) {
             PostgresError::Unreachable(error)
         } else {
             PostgresError::Other(error)
         }
     }
+}
+
+/// Returns true if there is no connection, or the server ended it: PostgreSQL, appendix A, class 08 and
+/// 57P01 to 57P05.
+fn is_lost(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|refused| refused.code());
+    matches!(
+        error,
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut
+    ) || code.is_some_and(|code| code.starts_with("08") || code.starts_with("57P"))
 }
 
 impl From<PostgresError> for AppendError {

@@ -82,7 +82,7 @@ pub(super) async fn prepared(
     if owns {
         // Not `run`: a task could not wait for it.
         let migrated = tables.run_direct(None, &mut connection, false).await;
-        migrated.map_err(PostgresError::Migration)?;
+        migrated.map_err(PostgresError::of_migrating)?;
     }
     if owns && !has_tables {
         tracing::info!("the tables of the ledger were made in the database");

@@ -150,7 +150,7 @@ fn authorized(
     Ok(())
 }
 
-/// Whether a transfer names its nonce.
+/// True if a transfer names its nonce.
 fn has_nonce(evidence: &Evidence) -> bool {
     let mut transfers = evidence.transfers.iter();
     transfers.any(|it| it.authorization_nonce.is_some())

@@ -180,7 +180,7 @@ impl Rounding<'_> {
         self.say(&self.leader, Verb::VoteRequest, call).await;
     }
 
-    /// Nobody votes; it is retried, and that is taken back. About a thing of its own, for which nobody was silent
+    /// Nobody votes; it is retried, and that is taken back. The round is about a thing for which nobody was silent
     /// before.
     async fn retried(&mut self) {
         let link = json!(["Link B"]);

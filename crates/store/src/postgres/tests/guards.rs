@@ -9,7 +9,7 @@ use x811_ledger::port::{Commit, LedgerStore as _};
 use super::cluster::Node;
 use super::url;
 use crate::sqlite::tests::sample;
-use crate::{PostgresError, PostgresStore};
+use crate::{OpenError, PostgresError, PostgresStore};
 
 async fn refused(stranger: &mut PgConnection, statement: &str) -> String {
     let done = sqlx::raw_sql(AssertSqlSafe(statement.to_owned()))
@@ -96,6 +96,54 @@ async fn what_the_writer_before_has_under_way_is_ended_before_anybody_takes_over
     PostgresStore::open_over(&url).await.unwrap();
     let ended = working.await.unwrap().unwrap_err();
     assert!(ended.to_string().contains("terminating"), "{ended}");
+}
+
+/// A primary that dies while a process looks at the tables is no reason to stand by no longer.
+#[tokio::test]
+async fn stores_2_a_connection_that_is_lost_while_the_tables_are_looked_at_may_come_back() {
+    let node = Node::start(&[]).await;
+    let url = url(&node).await;
+    PostgresStore::open(&url, None).await.unwrap().close().await;
+    let mut stranger = node.stranger().await;
+    sqlx::raw_sql("BEGIN; LOCK TABLE ledger0._sqlx_migrations IN ACCESS EXCLUSIVE MODE")
+        .execute(&mut stranger)
+        .await
+        .unwrap();
+    let opening = tokio::spawn(async move { PostgresStore::open(&url, None).await.map(drop) });
+    let ended = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                 WHERE wait_event_type = 'Lock' AND application_name LIKE 'x811 %'";
+    while sqlx::query_scalar::<_, i64>(ended)
+        .fetch_one(&mut stranger)
+        .await
+        .unwrap()
+        == 0
+    {
+        sqlx::query("SELECT pg_stat_clear_snapshot()")
+            .execute(&mut stranger)
+            .await
+            .unwrap();
+    }
+    let lost = OpenError::from(opening.await.unwrap().unwrap_err());
+    assert!(lost.may_pass(), "{lost:?}");
+}
+
+/// Tables that are not this program's do not become so by asking again.
+#[tokio::test]
+async fn stores_2_tables_of_another_version_stay_refused() {
+    let node = Node::start(&[]).await;
+    let url = url(&node).await;
+    PostgresStore::open(&url, None).await.unwrap().close().await;
+    let mut stranger = node.stranger().await;
+    sqlx::raw_sql("UPDATE ledger0._sqlx_migrations SET checksum = 'other'")
+        .execute(&mut stranger)
+        .await
+        .unwrap();
+    let refused = PostgresStore::open(&url, None).await.unwrap_err();
+    assert!(
+        matches!(refused, PostgresError::Migration(_)),
+        "{refused:?}"
+    );
+    assert!(!OpenError::from(refused).may_pass());
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ impl Story {
         Story::of(Log::of(&export, super::super::keys::all()))
     }
 
-    /// Its records before those of other machines, and the erasure. Some messages to other machines name the
+    /// The records of interactions of the golden log, and the erasure. Some messages to other machines name the
     /// position of a record, so that nothing before them can be put in or taken out.
     pub(crate) fn of_interactions() -> Story {
         let mut story = Story::golden();
