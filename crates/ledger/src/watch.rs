@@ -16,7 +16,7 @@ use x811_protocol::interaction::Interaction;
 use x811_protocol::machine::{Journal as _, lapse_next};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
 use x811_protocol::round::Round;
-use x811_protocol::settlement::{Rivals, SettlingMachine, take_sweep};
+use x811_protocol::settlement::{OtherClaims, SettlingMachine, take_sweep};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 use x811_world::Findable;
@@ -262,12 +262,12 @@ fn sweep_subject<M: SettlingMachine + Findable>(
             .copied()
             .chain(draft.claims())
             .collect();
-        let rivals = Rivals {
+        let others = OtherClaims {
             awaited: &awaited::<M>(draft.world(), sweep, id),
             claimed: &claimed,
         };
         let mut journal = SubjectJournal::<M>::open(draft, id, None, now);
-        take_sweep(&mut journal, sweep, rivals, now)?;
+        take_sweep(&mut journal, sweep, others, now)?;
         if reversed::<M>(draft.world(), id).is_subset(&before) {
             return Ok(());
         }

@@ -97,9 +97,9 @@ pub struct Input<'a, F = Facts> {
 /// The decision on a message that is not refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Conclusion<D = Derived> {
-    /// It is recorded with that.
+    /// The message is recorded, with these derived members.
     Record(D),
-    /// Its sender has sent the same before: it is answered from the record at `first`.
+    /// Its sender has sent the same message before: it is answered from the record at `first`.
     Repeat {
         /// Position of the first record.
         first: u64,
@@ -140,7 +140,7 @@ pub trait Machine: Sized + 'static {
         input: &Input<'a>,
     ) -> Result<Self::Context<'a>, Refusal>;
 
-    /// What `input` is recorded with in `state`, or the record that it repeats.
+    /// Decides `input` in `state`: returns what is recorded with it, or the record that it repeats.
     ///
     /// # Errors
     /// The refusal to answer with; nothing is recorded then.
@@ -160,25 +160,26 @@ pub trait Machine: Sized + 'static {
     /// The last moment before time alone acts; `None` while no window is open.
     fn deadline(state: &Self::State) -> Option<TimestampMs>;
 
-    /// What time does once the deadline has passed.
+    /// Returns the event that the end of the open window causes.
     fn expire<V: LedgerView>(state: &Self::State, view: &V) -> Option<Event>;
 
     /// True if no message can change the state any more.
     fn is_terminal(state: &Self::State) -> bool;
 
-    /// The subject of that id.
+    /// Returns the subject of that id.
     fn subject(id: Self::Id) -> Subject;
 
-    /// The id that the state is of.
+    /// Returns the id of the subject.
     fn id(state: &Self::State) -> Self::Id;
 
-    /// Who takes part: may read it, and is told of what time does to it.
+    /// Returns the members: the agents that may read the subject and are notified of its lapses.
     fn members(state: &Self::State) -> Vec<Did>;
 
-    /// Who counts it as open, and with whom, while it is: limits are on both.
+    /// Returns the agent that counts the subject as open, and with whom; `None` once it is not. Limits are
+    /// on both.
     fn open_between(state: &Self::State) -> Option<(Did, Did)>;
 
-    /// What every member is told of an event, if anything.
+    /// Returns the notice of an event that every member gets, if there is one.
     fn told(before: &Self::State, event: &Event, after: &Self::State) -> Option<Told>;
 
     /// The state once the ledger was away for that long until `back_at`; `None` where that moves no window.
@@ -276,7 +277,7 @@ pub enum News {
 
 /// Where one stream's events go as they are decided: seals, evolves, keeps.
 pub trait Journal<M: Machine> {
-    /// Why an event cannot be recorded: a defect that must stop the writer.
+    /// The reason why an event cannot be recorded: a defect that must stop the writer.
     type Fault: From<Illegal>;
 
     /// The ledger as of now, everything recorded so far included.
@@ -287,7 +288,7 @@ pub trait Journal<M: Machine> {
     /// The state after everything recorded so far.
     fn state(&self) -> Option<&M::State>;
 
-    /// What decisions read.
+    /// Returns the view that decisions read.
     ///
     /// # Errors
     /// The refusal of every message before the ledger has parameters.
@@ -303,9 +304,9 @@ pub trait Journal<M: Machine> {
 /// The record that a message is answered from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerRecord {
-    /// Its own, at that position.
+    /// The message's own record, at that position.
     New(u64),
-    /// The one at that position, which it repeats.
+    /// The record at that position, which the message repeats.
     Repeated(u64),
 }
 

@@ -121,11 +121,11 @@ impl Refusal {
         Self::new(Code::RateLimitExceeded, Kind::Limit, message).retry_after_ms(retry_after_ms)
     }
 
-    /// Whether fewer than `limit` are open; `which` says what the limit is on.
+    /// Refuses one more than `limit` open subjects; `which` names what the limit is on.
     ///
     /// # Errors
     /// X811-9001 where the limit is reached.
-    pub fn unless_room(open: u64, limit: u64, which: &str) -> Result<(), Self> {
+    pub fn check_room(open: u64, limit: u64, which: &str) -> Result<(), Self> {
         if open < limit {
             return Ok(());
         }

@@ -12,7 +12,7 @@ use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::time::TimestampMs;
 
-/// A world as of a moment. A turn and an audit of the log read the same.
+/// A world as of a moment: the view of a turn, and of an audit of the whole log.
 #[derive(Debug, Clone, Copy)]
 pub struct AsOf<'a> {
     world: &'a World,
@@ -36,7 +36,7 @@ impl<'a> AsOf<'a> {
         })
     }
 
-    /// The same about a message with that body, which may be held to one of these schemas.
+    /// The same view for a message with this body, which one of these schemas may apply to.
     #[must_use]
     pub const fn holding(self, body: &'a [u8], schemas: &'a Schemas) -> AsOf<'a> {
         AsOf {
@@ -125,7 +125,7 @@ impl LedgerView for AsOf<'_> {
             Some(schemas::unfit(schema, body))
         });
         match read {
-            None => SchemaFit::NotYet,
+            None => SchemaFit::Unreadable,
             Some(None) => SchemaFit::Fits,
             Some(Some(refusal)) => SchemaFit::Unfit(refusal),
         }

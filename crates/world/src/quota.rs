@@ -83,13 +83,13 @@ pub fn registry(
 /// Open interactions, per initiator and per pair.
 fn opening(world: &World, limits: &Limits, from: Did, to: Did) -> Result<(), Refusal> {
     let open = world.agent(from).map_or(0, |agent| agent.open_requests);
-    Refusal::unless_room(
+    Refusal::check_room(
         open,
         limits.open_per_initiator,
         "interactions of yours are open",
     )?;
     let open = world.open_between(from, to);
-    Refusal::unless_room(
+    Refusal::check_room(
         open,
         limits.open_per_pair,
         "interactions with this provider are open",
@@ -104,13 +104,13 @@ fn negotiating(world: &World, from: Did, to: Did) -> Result<(), Refusal> {
         return Ok(());
     };
     let open = world.contracts().open_by(from);
-    Refusal::unless_room(
+    Refusal::check_room(
         open,
         block.open_per_initiator,
         "negotiations of yours are open",
     )?;
     let open = world.contracts().open_between(from, to);
-    Refusal::unless_room(
+    Refusal::check_room(
         open,
         block.open_per_pair,
         "negotiations with this agent are open",

@@ -88,7 +88,7 @@ impl LedgerView for AsRecorded<'_> {
         self.accepted.derived.heads.clone().unwrap_or_default()
     }
 
-    /// The record names it, if it names one; a blind network has none.
+    /// The height of the head that the record names, and otherwise of the last one; a blind network has none.
     fn height(&self, network: &str) -> Option<u64> {
         self.world
             .sees(network)
@@ -111,7 +111,7 @@ impl LedgerView for AsRecorded<'_> {
     /// Without both bodies the fit is attested by the ledger only.
     fn fit(&self, schema: Digest) -> SchemaFit {
         match self.world.fit(schema) {
-            SchemaFit::NotYet => SchemaFit::Fits,
+            SchemaFit::Unreadable => SchemaFit::Fits,
             fit @ (SchemaFit::Fits | SchemaFit::Unfit(_)) => fit,
         }
     }

@@ -210,7 +210,7 @@ impl Decided<'_> {
             }
             Some(Subject::Agreement(id)) => self.about::<Agreement>(id, accepted, findings),
             Some(Subject::Round(id)) => {
-                self.leave_of_round(accepted, findings);
+                self.leave_unchecked_of_round(accepted, findings);
                 self.about::<Round>(id, accepted, findings);
             }
             // No message belongs there: `apply` has refused it.
@@ -246,7 +246,7 @@ impl Decided<'_> {
     }
 
     /// Counts what an extract does not know of a round.
-    fn leave_of_round(&self, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+    fn leave_unchecked_of_round(&self, accepted: &EnvelopeAccepted, findings: &mut Findings) {
         if accepted.derived.authority.is_some() {
             // What an agent has earned is the sum of interactions that are not here.
             self.leaves(Unchecked::TrustInputs, findings);
@@ -266,9 +266,9 @@ impl Decided<'_> {
     ) {
         let again = again.and_then(|again| match again {
             Conclusion::Record(derived) => Ok(derived),
-            Conclusion::Repeat { .. } => {
-                Err(Refusal::state("its sender has said the same already"))
-            }
+            Conclusion::Repeat { .. } => Err(Refusal::state(
+                "its sender has sent the same message before",
+            )),
         });
         match again {
             Err(refusal) => {

@@ -38,7 +38,7 @@ pub(super) fn requested_before(
 }
 
 /// Decides a message about a subject that is paid. A PAYMENT that is repeated in time is answered before
-/// its limits are asked. A late one may find the lapse of the confirmation window, which does not end the
+/// its limits are checked. A late one may find the lapse of the confirmation window, which does not end the
 /// subject: it is answered from the first record as well.
 pub(super) fn decide_about_paid<M: SettlingMachine + Findable>(
     draft: &mut BatchDraft,

@@ -118,13 +118,8 @@ impl Machine for Contract {
         let Event::Lapsed(lapsed) = event else {
             return None;
         };
-        let told = Told::error(lapsed.code, before.opener());
-        let rule = table::LAPSES.iter().find(|rule| rule.code == lapsed.code);
-        // The words of its windows are its own.
-        Some(match rule {
-            Some(rule) => told.with_message(rule.what_to_do),
-            None => told,
-        })
+        let rule = table::lapse_of(before.open_window()?);
+        Some(Told::error(lapsed.code, before.opener()).with_message(rule.what_to_do))
     }
 
     fn after_downtime(state: &State, gap_ms: u64, _back_at: TimestampMs) -> Option<State> {

@@ -6,7 +6,7 @@ use crate::contract::{self, Contract};
 use crate::did::Did;
 use crate::facts::{Facts, RefersTo};
 use crate::id::EnvelopeId;
-use crate::machine::{AgentView, Input, LedgerView};
+use crate::machine::{AgentView, Input, LedgerView, Machine as _};
 use crate::observation::NetworkHead;
 use crate::parameters::Parameters;
 use crate::stream::Subject;
@@ -18,7 +18,7 @@ pub struct Context<'a> {
     pub parameters: &'a Parameters,
     /// Their position in the log.
     pub parameters_position: u64,
-    /// The agreement that a REQUEST names, if it is live.
+    /// The agreement that a REQUEST names, if it is active.
     pub agreement: Option<&'a agreement::State>,
     /// The contract that a REQUEST names, if it is live.
     pub contract: Option<&'a contract::State>,
@@ -48,11 +48,12 @@ impl<'a> Context<'a> {
         });
         let (parameters_position, parameters) = view.parameters();
         let agreement = facts.names().find_map(Subject::agreement);
+        let agreement = agreement.and_then(|id| view.state::<Agreement>(id));
         let contract = facts.names().find_map(Subject::contract);
         Context {
             parameters,
             parameters_position,
-            agreement: agreement.and_then(|id| view.state::<Agreement>(id)),
+            agreement: agreement.filter(|state| !Agreement::is_terminal(state)),
             contract: contract.and_then(|id| view.state::<Contract>(id)),
             heads: if matches!(facts, Facts::Accept(_)) {
                 view.heads()

@@ -38,16 +38,16 @@ pub struct AgentView<'a> {
 pub enum SchemaFit {
     /// It fits, as far as that can be judged.
     Fits,
-    /// The schema was published a moment ago and cannot be read yet.
-    NotYet,
+    /// The schema cannot be read: it was published a moment ago, was erased, or the message has no body here.
+    Unreadable,
     /// It does not fit.
     Unfit(Refusal),
 }
 
 /// The ledger as of a moment, as a decision may read it.
 ///
-/// It names no machine: another subject is found by the type of its machine, so that a machine is
-/// free to ask for any.
+/// Another subject is found by the type of its machine, so that a machine is free to ask for any. One
+/// question, [`LedgerView::requested_under`], is about interactions alone: a leniency names them so.
 pub trait LedgerView {
     /// The moment of the decision.
     fn now(&self) -> TimestampMs;
@@ -55,7 +55,7 @@ pub trait LedgerView {
     /// The ledger's own DID.
     fn ledger(&self) -> Did;
 
-    /// The parameters in force, after their position in the log.
+    /// The position of the parameters in force, and the parameters.
     fn parameters(&self) -> (u64, &Parameters);
 
     /// A registered agent.
@@ -64,7 +64,7 @@ pub trait LedgerView {
     /// True if an agent is excluded for breaches of agreements.
     fn is_excluded(&self, did: Did) -> bool;
 
-    /// What an agent has earned, in hundredths; 0 while it has no history.
+    /// The trust in an agent, in hundredths; 0 while it has no history.
     fn trust_hundredths(&self, did: Did) -> u64;
 
     /// The last known heads of all networks.
@@ -73,7 +73,7 @@ pub trait LedgerView {
     /// Height of the last known head of a network, unless that is blind.
     fn height(&self, network: &str) -> Option<u64>;
 
-    /// The state of a live subject.
+    /// The state of another subject. One that is over is found while a notice about it is owed.
     fn state<M: Machine>(&self, id: M::Id) -> Option<&M::State>;
 
     /// How many subjects of a machine are open that `by` opened, with that agent where one is named.

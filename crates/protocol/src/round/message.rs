@@ -235,7 +235,6 @@ fn uncover(state: &State, agent: Did, reveal: &Reveal) -> Result<Conclusion<Deri
         ));
     };
     let VoteRecord {
-        choice,
         commitment,
         reveal: reveal_position,
         timestamp,
@@ -247,7 +246,7 @@ fn uncover(state: &State, agent: Did, reveal: &Reveal) -> Result<Conclusion<Deri
         "the commitment of what you reveal",
     )?;
     repeats(reveal.timestamp_ms, *timestamp, "timestamp")?;
-    if let (Some(_), Some(first)) = (choice, *reveal_position) {
+    if let Some(first) = *reveal_position {
         return Ok(Conclusion::Repeat { first });
     }
     recorded()

@@ -1,4 +1,4 @@
-//! What a machine has in addition whose subjects are paid over a network.
+//! The trait of machines whose subjects are paid over a network, and the turn of a sweep.
 
 use super::{Aftermath, Context};
 use crate::code::Code;
@@ -12,19 +12,19 @@ use std::collections::BTreeSet;
 
 /// A machine whose subjects are paid over a network. The interaction is the first.
 pub trait SettlingMachine: Machine {
-    /// Who is paid: its receipts count.
+    /// Returns the agent that is paid and whose receipts count.
     fn payee(state: &Self::State) -> Did;
 
-    /// What is watched of the payment after the end of the subject.
+    /// Returns what is watched of the payment after the end of the subject.
     fn aftermath(state: &Self::State) -> Option<&Aftermath>;
 
-    /// Transactions that paid, or were bound late, and have disappeared.
+    /// Returns the transactions that paid, or were bound late, and have disappeared.
     fn reversed(state: &Self::State) -> BTreeSet<TxHash>;
 
-    /// The position of the record that a message of payment repeats.
+    /// Returns the position of the record that a message of payment repeats.
     fn repeated(state: &Self::State, input: &Input<'_>) -> Option<u64>;
 
-    /// The events that `sweep` causes; none where nothing new was seen.
+    /// Returns the events that `sweep` causes; none where nothing new was seen.
     fn observe(
         state: &Self::State,
         sweep: &Sweep,
@@ -33,10 +33,10 @@ pub trait SettlingMachine: Machine {
     ) -> Vec<Event>;
 }
 
-/// What other subjects have to do with the transactions of a sweep.
+/// The claims of other subjects on the transactions of a sweep.
 #[derive(Debug, Clone, Copy)]
-pub struct Rivals<'a> {
-    /// Transactions that subjects not over yet wait for.
+pub struct OtherClaims<'a> {
+    /// Of the transactions that a subject which is over has declared, those that another one still waits for.
     pub awaited: &'a BTreeSet<TxHash>,
     /// Transfers that already pay something.
     pub claimed: &'a BTreeSet<Claim>,
@@ -50,14 +50,14 @@ pub struct Rivals<'a> {
 pub fn take_sweep<M: SettlingMachine, J: Journal<M>>(
     journal: &mut J,
     sweep: &Sweep,
-    rivals: Rivals<'_>,
+    others: OtherClaims<'_>,
     now: TimestampMs,
 ) -> Result<Vec<Code>, J::Fault> {
     let lapses = lapse_due(journal, now)?;
     if !lapses.is_empty() && journal.state().is_some_and(M::is_terminal) {
         return Ok(lapses);
     }
-    for event in caused(journal, sweep, rivals, now) {
+    for event in caused(journal, sweep, others, now) {
         journal.record(event)?;
     }
     Ok(lapses)
@@ -66,7 +66,7 @@ pub fn take_sweep<M: SettlingMachine, J: Journal<M>>(
 fn caused<M: SettlingMachine, J: Journal<M>>(
     journal: &J,
     sweep: &Sweep,
-    Rivals { awaited, claimed }: Rivals<'_>,
+    OtherClaims { awaited, claimed }: OtherClaims<'_>,
     now: TimestampMs,
 ) -> Vec<Event> {
     let (Some(state), Ok(view)) = (journal.state(), journal.view()) else {

@@ -3,8 +3,8 @@
 //! once it is over.
 //!
 //! An interaction is what is paid today. Nothing here knows it: a machine is a [`SettlingMachine`], makes
-//! a [`Bill`] of its state and brings what stands outside of it ([`Context`]). What a machine adds is when it gives up, and what
-//! a payment makes of its state.
+//! a [`Bill`] of its state and brings what stands outside of it ([`Context`]). What a machine adds is when
+//! it gives up, and what a payment makes of its state.
 //!
 //! | file | what it decides |
 //! |---|---|
@@ -44,7 +44,7 @@ pub use bill::{Bill, Context, Nonces};
 pub use bound::{LateWatch, PaidTransfer};
 pub use declared::{Completion, Declared, DeclaredStanding};
 pub use fit::Fit;
-pub use machine::{Rivals, SettlingMachine, take_sweep};
+pub use machine::{OtherClaims, SettlingMachine, take_sweep};
 pub use watched::{Phase, Watched};
 
 pub(crate) use aftermath::Over;

@@ -155,9 +155,11 @@ async fn cx_51_the_walk_of_a_weighted_and_sealed_round_on_a_ledger() {
     ledgerbox.advance_ms(60_001).await;
     assert_eq!(state(&ledgerbox, &council), StateName::Revealing);
     for from in [0, 2] {
-        council
+        let said = council
             .say(&ledgerbox, from, Verb::Reveal, reveal.clone())
             .await;
+        let again = council.message(&ledgerbox, &council.members[from], Verb::Reveal, &reveal);
+        assert_eq!(ledgerbox.repeat(&again).await, said);
     }
     ledgerbox.advance_ms(10_001).await;
     let types = types(&ledgerbox, council.subject()).await;

@@ -330,6 +330,38 @@ async fn cc_086_an_agreement_holds_until_it_ends_or_is_revoked() {
     holds(&mut ledgerbox).await;
 }
 
+/// Notices about an agreement are owed for a moment after its end, and it is held so long: no message is taken
+/// under it meanwhile.
+#[tokio::test]
+async fn cc_086_a_message_that_finds_the_end_of_its_agreement_is_refused() {
+    let (mut ledgerbox, mut bargain) = opened().await;
+    bargain.agree(&ledgerbox, &Bargain::terms(60, 3)).await;
+    let (_, request) = bargain.use_it(&ledgerbox, |_| {});
+    let mut renewal = bargain.clone();
+    let (consumer, provider) = (bargain.consumer.clone(), bargain.provider.clone());
+    let terms = Bargain::terms(600, 3);
+    renewal.accept(&ledgerbox, &consumer, &terms).await;
+    renewal.say(&ledgerbox, &consumer, Verb::Agree, NONE).await;
+    let second = renewal.message(&ledgerbox, &provider, Verb::Agree, NONE);
+    let another = bargain.message(&ledgerbox, &consumer, Verb::Request, NONE);
+    let agreement = Subject::Agreement(bargain.agreement.unwrap().0);
+    ledgerbox.settle().await;
+    ledgerbox.clock.advance_ms(60_001);
+    let refusals = [
+        (request, Code::InvalidStateTransition),
+        (second, Code::Closed),
+        (another, Code::Closed),
+    ];
+    for (message, code) in refusals {
+        assert_eq!(ledgerbox.code(&message).await, code);
+    }
+    assert_eq!(
+        types_but_notices(&ledgerbox, agreement).await,
+        ["agreed", "lapsed"]
+    );
+    holds(&mut ledgerbox).await;
+}
+
 /// CX-42: of two sessions about one revision one wins, and what fails changes nothing.
 #[tokio::test]
 async fn cx_42_of_two_renewals_of_one_revision_one_comes_into_force() {

@@ -7,7 +7,7 @@ use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::facts::{CapabilityFacts, Facts};
-use crate::machine::{Input, LedgerView, SchemaFit};
+use crate::machine::{Input, LedgerView, Machine as _, SchemaFit};
 use crate::parameters::Parameters;
 use crate::refusal::{Kind, Refusal};
 use crate::stream::Subject;
@@ -55,6 +55,7 @@ impl<'a> Context<'a> {
         let (from, to) = (input.envelope.from, input.envelope.to);
         let agreement = input.facts.names().find_map(Subject::agreement);
         let agreement = agreement.and_then(|id| view.state::<Agreement>(id));
+        let agreement = agreement.filter(|state| !Agreement::is_terminal(state));
         let provider = agreement.map_or(to, |agreement| agreement.provider);
         let descriptor = view.state::<Descriptor>(provider);
         let (parameters_position, parameters) = view.parameters();
@@ -84,7 +85,7 @@ fn unfit(
     let schema = descriptor.and_then(|descriptor| schema_of(descriptor, facts));
     match schema.map_or(SchemaFit::Fits, |hash| view.fit(hash)) {
         SchemaFit::Fits => Ok(None),
-        SchemaFit::NotYet => Err(just_published()),
+        SchemaFit::Unreadable => Err(just_published()),
         SchemaFit::Unfit(refusal) => Ok(Some(refusal)),
     }
 }

@@ -75,12 +75,12 @@ fn has_room(
     block: &Capabilities,
     open: OpenCounts,
 ) -> Result<(), Refusal> {
-    Refusal::unless_room(
+    Refusal::check_room(
         open.by_sender,
         block.open_sessions_per_initiator,
         "sessions of yours are open",
     )?;
-    Refusal::unless_room(
+    Refusal::check_room(
         open.of_pair,
         block.open_sessions_per_pair,
         "sessions with this agent are open",
@@ -90,7 +90,7 @@ fn has_room(
     if is_renewal {
         return Ok(());
     }
-    Refusal::unless_room(
+    Refusal::check_room(
         active,
         block.active_agreements_per_pair,
         "agreements with this agent are active or negotiated",

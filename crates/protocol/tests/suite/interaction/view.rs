@@ -9,10 +9,10 @@ use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::time::TimestampMs;
 
+use super::messages::PROVIDER;
 use super::world::{LEDGER, Registry};
 
-/// The ledger of these tests as a decision reads it: both parties are one registered agent, and there
-/// is no other subject.
+/// The ledger of these tests as a decision reads it, without any other subject.
 pub(crate) struct View<'a> {
     pub(crate) now: TimestampMs,
     pub(crate) heads: &'a [NetworkHead],
@@ -38,17 +38,32 @@ impl LedgerView for View<'_> {
         (registry.parameters_position, &registry.parameters)
     }
 
-    fn agent(&self, _did: Did) -> Option<AgentView<'_>> {
+    fn agent(&self, did: Did) -> Option<AgentView<'_>> {
         let provider = &self.registry.provider;
-        Some(AgentView {
-            capabilities: &provider.capabilities,
-            is_active: provider.active,
+        let neither = AgentView {
+            capabilities: &[],
+            is_active: true,
             is_of_reference_sdk: false,
-            last_receipt: provider.last_receipt,
-            payee: provider.wallet,
-            receipts: provider.receipts,
+            last_receipt: None,
+            payee: None,
+            receipts: 0,
             registered_at: TimestampMs::new(0),
-            wallets: &self.registry.initiator_wallets,
+            wallets: &[],
+        };
+        Some(if did == *PROVIDER {
+            AgentView {
+                capabilities: &provider.capabilities,
+                is_active: provider.active,
+                last_receipt: provider.last_receipt,
+                payee: provider.wallet,
+                receipts: provider.receipts,
+                ..neither
+            }
+        } else {
+            AgentView {
+                wallets: &self.registry.initiator_wallets,
+                ..neither
+            }
         })
     }
 

@@ -21,7 +21,7 @@ use x811_protocol::parameters::{
     AEEP_LOOKS_MS, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
 use x811_protocol::refusal::Refusal;
-use x811_protocol::settlement::{Rivals, take_sweep};
+use x811_protocol::settlement::{OtherClaims, take_sweep};
 use x811_protocol::time::TimestampMs;
 use x811_protocol::wallet::{Wallet, WalletKind};
 
@@ -262,11 +262,11 @@ impl World {
         let awaited = self.awaited();
         let claimed = self.registry.claimed.clone();
         self.run(number, |journal, now| {
-            let rivals = Rivals {
+            let others = OtherClaims {
                 awaited: &awaited,
                 claimed: &claimed,
             };
-            let lapses = take_sweep::<Interaction, _>(journal, sweep, rivals, now)?;
+            let lapses = take_sweep::<Interaction, _>(journal, sweep, others, now)?;
             Ok((lapses, None))
         })
     }
