@@ -6,3 +6,4 @@ mod interaction;
 mod payload_rules;
 mod round;
 mod session_cells;
+mod turn;
