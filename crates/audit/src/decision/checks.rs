@@ -30,6 +30,7 @@ use x811_protocol::stream::{Stream, Subject};
 use x811_world::Findable;
 use x811_world::agent::AgentStanding;
 use x811_world::quota;
+use x811_world::reading::not_open;
 use x811_world::registry;
 
 impl Decided<'_> {
@@ -220,16 +221,16 @@ impl Decided<'_> {
 
     /// Decides a message about a subject again.
     fn about<M: Findable>(&self, id: M::Id, accepted: &EnvelopeAccepted, findings: &mut Findings) {
-        let Some(view) = AsRecorded::of(self, accepted) else {
-            return;
-        };
         let input = Input {
             envelope: &accepted.envelope,
             facts: &accepted.facts,
         };
         let state = M::state(self.before, id);
-        let again = M::context(&view, state, &input)
-            .and_then(|context| M::decide(state, &input, &context, self.at));
+        let view = AsRecorded::of(self, accepted).ok_or_else(not_open);
+        let again = view.and_then(|view| {
+            let context = M::context(&view, state, &input)?;
+            M::decide(state, &input, &context, self.at)
+        });
         self.derived_again(accepted, again, findings);
     }
 
