@@ -223,7 +223,7 @@ fn bound(tail: &Rate) -> String {
     // It either waits or computes.
     let what = match busy > 0.5 {
         true => "this process, more than by Anvil",
-        false => "Anvil, which answers for the logs",
+        false => "Anvil, which answers for logs and receipts",
     };
     format!(
         "bound by {what}: {:.0} % of one core is used, {cpu_us:.1} µs for each transfer; what \
