@@ -10,7 +10,7 @@ anvil="$(anvil_path)"
 
 binary="${CARGO_TARGET_DIR:-$checkout/target}/demo/x811"
 if [ ! -x "$binary" ]; then
-  echo "Building x811: the first build takes about 6 minutes on two cores, later ones seconds ..."
+  echo "Building x811: the first build takes about 12 minutes on two cores, later ones seconds ..."
 fi
 cargo build --locked --manifest-path "$checkout/Cargo.toml" --profile demo --package x811-cli
 
