@@ -3,7 +3,7 @@
 use alloy::eips::BlockId;
 use x811_protocol::evm::TxHash;
 
-use super::{NonceUse, PayClient, PayError, Receipt, SignedTransfer};
+use super::{NonceUse, PayClient, PayError, Receipt, SETTLED_BLOCKS, SignedTransfer};
 
 /// The outcome of a signed transfer so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +42,6 @@ impl PayClient {
         // Nodes behind one endpoint are at different blocks: all that proves a loss is asked of one block.
         let head = self.latest_block().await?.header;
         let as_of = BlockId::number(head.number);
-        let is_nonce_spent = self.is_nonce_spent(signed, as_of).await;
-        // Asked last: a node can have the state of a block before it names the block, and then this transfer
-        // itself may have spent the account nonce.
         let used = self.nonce_use_at(signed.payer, authorization.nonce, as_of);
         match used.await {
             Ok(NonceUse::Used {
@@ -62,8 +59,12 @@ impl PayClient {
             Ok(NonceUse::Unused) => {}
         }
         let has_reverted = mined.is_some_and(|(_, receipt)| receipt.block_number() <= head.number);
-        let is_lost =
-            has_reverted || head.timestamp >= authorization.valid_before_s || is_nonce_spent?;
+        // A node can have the state of a block before it names the block, and then this transfer itself may
+        // have spent the account nonce: what proves a loss is in a block that others follow.
+        let settled = BlockId::number(head.number.saturating_sub(SETTLED_BLOCKS));
+        let is_lost = has_reverted
+            || head.timestamp >= authorization.valid_before_s
+            || self.is_nonce_spent(signed, settled).await?;
         Ok(if is_lost {
             Outcome::Lost
         } else {

@@ -201,15 +201,15 @@ async fn ae_064_a_transfer_that_one_of_two_nodes_has_not_seen_is_not_lost() {
     assert_eq!(client.outcome(&signed).await, Ok(paid));
 }
 
-/// The node has the state of the transfer's block while it still names the one before as its newest.
+/// The node has counted the transfer while it still names the block before as its newest.
 #[tokio::test]
-async fn ae_064_a_transfer_whose_block_comes_between_two_questions_is_not_lost() {
+async fn ae_064_a_transfer_that_is_counted_before_its_block_is_named_is_not_lost() {
     let scene = scene().await;
     let signed = scene.signed().await.unwrap();
     scene.client.send(&signed).await.unwrap();
     scene.receipt(&signed).await;
     let proxy = Proxy::start(&scene.anvil.rpc_url()).await;
-    proxy.rule(rules::moves_on_at("eth_getTransactionCount"));
+    proxy.rule(rules::counts_ahead);
     let client = connect_through(proxy.url()).await;
     assert_eq!(client.outcome(&signed).await, Ok(Outcome::Open));
 }
