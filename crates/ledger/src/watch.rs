@@ -19,8 +19,7 @@ use x811_protocol::round::Round;
 use x811_protocol::settlement::{OtherClaims, SettlingMachine, take_sweep};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
-use x811_world::Findable;
-use x811_world::{Fault, LAPSES_AT_A_TIME, World};
+use x811_world::{Fault, HeldMachine, LAPSES_AT_A_TIME, World};
 
 /// How far an observation was taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,7 +246,7 @@ pub(crate) fn isolated(
 
 /// Each receipt of a provider names the one before it, so that one decision reverses one
 /// transaction; then the same sweep is decided again for the next.
-fn sweep_subject<M: SettlingMachine + Findable>(
+fn sweep_subject<M: SettlingMachine + HeldMachine>(
     draft: &mut BatchDraft,
     sweep: &Sweep,
     id: M::Id,
@@ -275,12 +274,12 @@ fn sweep_subject<M: SettlingMachine + Findable>(
 }
 
 /// Transactions that paid, or were bound late, and have disappeared.
-fn reversed<M: SettlingMachine + Findable>(world: &World, id: M::Id) -> BTreeSet<TxHash> {
+fn reversed<M: SettlingMachine + HeldMachine>(world: &World, id: M::Id) -> BTreeSet<TxHash> {
     M::state(world, id).map_or_else(BTreeSet::new, M::reversed)
 }
 
 /// Of what a subject that is over declared, the transactions that others wait for.
-fn awaited<M: SettlingMachine + Findable>(
+fn awaited<M: SettlingMachine + HeldMachine>(
     world: &World,
     sweep: &Sweep,
     id: M::Id,
@@ -385,7 +384,7 @@ fn lapse_next_of(
     }
 }
 
-fn lapse_next_in<M: Findable>(
+fn lapse_next_in<M: HeldMachine>(
     draft: &mut BatchDraft,
     id: M::Id,
     now: TimestampMs,

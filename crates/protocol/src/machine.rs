@@ -182,12 +182,11 @@ pub trait Machine: Sized + 'static {
     /// Returns the notice of an event that every member gets, if there is one.
     fn told(before: &Self::State, event: &Event, after: &Self::State) -> Option<Told>;
 
-    /// The state once the ledger was away for that long until `back_at`; `None` where that moves no window.
-    fn after_downtime(
-        state: &Self::State,
-        gap_ms: u64,
-        back_at: TimestampMs,
-    ) -> Option<Self::State>;
+    /// True if downtime of the ledger changes the state: a window of the ledger's is open.
+    fn moves_with_downtime(state: &Self::State) -> bool;
+
+    /// The state once the ledger was away for that long until `back_at`.
+    fn after_downtime(state: Self::State, gap_ms: u64, back_at: TimestampMs) -> Self::State;
 
     /// The parameters it was opened under and keeps.
     fn parameters(state: &Self::State) -> &Arc<Parameters>;

@@ -133,7 +133,7 @@ shown_by! {
 }
 
 macro_rules! shown {
-    ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
+    (interactions: Interaction($of:ty), $word:literal; $($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
         /// A subject beside interactions as it stands; `world` is the state after its last record.
         fn shown(world: &World, subject: Subject) -> Option<Arc<dyn Shown>> {
             Some(match subject {

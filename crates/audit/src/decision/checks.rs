@@ -27,7 +27,7 @@ use crate::network::heads;
 use crate::record::body::agree;
 use crate::replay::decided::Decided;
 use x811_protocol::stream::{Stream, Subject};
-use x811_world::Findable;
+use x811_world::HeldMachine;
 use x811_world::agent::AgentStanding;
 use x811_world::quota;
 use x811_world::reading::not_open;
@@ -220,7 +220,12 @@ impl Decided<'_> {
     }
 
     /// Decides a message about a subject again.
-    fn about<M: Findable>(&self, id: M::Id, accepted: &EnvelopeAccepted, findings: &mut Findings) {
+    fn about<M: HeldMachine>(
+        &self,
+        id: M::Id,
+        accepted: &EnvelopeAccepted,
+        findings: &mut Findings,
+    ) {
         let input = Input {
             envelope: &accepted.envelope,
             facts: &accepted.facts,

@@ -9,7 +9,7 @@ use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
 use x811_world::reading::not_open;
 use x811_world::schemas::Schemas;
-use x811_world::{AsOf, Fault, Findable};
+use x811_world::{AsOf, Fault, HeldMachine};
 
 /// The body of the message that is decided, and the schemas that it may be held to.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ pub(crate) struct MessageBody<'a> {
 }
 
 /// One subject's stream in a draft.
-pub(crate) struct SubjectJournal<'a, M: Findable> {
+pub(crate) struct SubjectJournal<'a, M: HeldMachine> {
     draft: &'a mut BatchDraft,
     id: M::Id,
     now: TimestampMs,
@@ -29,7 +29,7 @@ pub(crate) struct SubjectJournal<'a, M: Findable> {
     has_recorded: bool,
 }
 
-impl<'a, M: Findable> SubjectJournal<'a, M> {
+impl<'a, M: HeldMachine> SubjectJournal<'a, M> {
     pub(crate) fn open(
         draft: &'a mut BatchDraft,
         id: M::Id,
@@ -46,7 +46,7 @@ impl<'a, M: Findable> SubjectJournal<'a, M> {
     }
 }
 
-impl<M: Findable> Journal<M> for SubjectJournal<'_, M> {
+impl<M: HeldMachine> Journal<M> for SubjectJournal<'_, M> {
     type Fault = Fault;
     type View<'v>
         = AsOf<'v>

@@ -103,9 +103,6 @@ fn single_members(expected: &WorldContent, found: &WorldContent) -> Vec<Differen
     compare("agents", &agents(expected), &agents(found), out);
     let trust = |content: &WorldContent| table(&content.trust, Clone::clone);
     compare("trust", &trust(expected), &trust(found), out);
-    let live =
-        |content: &WorldContent| table(&content.interactions, |(k, p, l)| (*k, (*p, l.clone())));
-    compare("interactions", &live(expected), &live(found), out);
     macro_rules! compare_subjects {
         ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
             $(

@@ -6,8 +6,8 @@
 //!
 //! The header names log, ledger, head, tree and the SHA-256 of the sections; the ledger's envelope
 //! key signs it, after the line `x811 snapshot v1`. Sections follow one another: the rest as one
-//! JSON object, agents, their trust, interactions and the subjects of each other machine as lines of
-//! JSON, nonces and envelope ids in rows of fixed width. Lines and tables are read on all cores.
+//! JSON object, agents, their trust and the subjects of each machine as lines of JSON, nonces and
+//! envelope ids in rows of fixed width. Lines and tables are read on all cores.
 
 use super::{Rejection, packed};
 use rayon::prelude::*;
@@ -19,7 +19,6 @@ use x811_eventlog::{Frontier, Head};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
-use x811_protocol::id::InteractionId;
 use x811_protocol::key::{PublicKey, SecretKey};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::signature::Signature;
@@ -27,8 +26,8 @@ use x811_protocol::time::TimestampMs;
 use x811_world::agent::Agent;
 use x811_world::keyring::Keyring;
 use x811_world::{
-    Live, OwedNotice, Roots, Sighted, StoredFailed, StoredLive, StoredSubjects, Subjects, World,
-    WorldContent, for_each_machine,
+    OwedNotice, Roots, Sighted, StoredFailed, StoredSubjects, Subjects, World, WorldContent,
+    for_each_machine,
 };
 
 /// Layout of the bytes.
@@ -36,7 +35,7 @@ pub const FORMAT: u32 = 1;
 
 /// Meaning of the state in them: raised whenever the same log adds up to another state, or the
 /// state is written in another way.
-pub const SCHEMA: u32 = 17;
+pub const SCHEMA: u32 = 18;
 
 const MAGIC: &[u8] = b"x811 snapshot\n";
 const SIGNED_AS: &[u8] = b"x811 snapshot v1\n";
@@ -86,8 +85,8 @@ struct Header {
     sections_sha256: Digest,
 }
 
-/// One for each machine beside `interaction`, and six.
-const SECTIONS: usize = 6 + Subjects::KINDS.len();
+/// One for each machine, and five.
+const SECTIONS: usize = 5 + Subjects::KINDS.len();
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -237,12 +236,7 @@ fn sections(content: WorldContent) -> Result<Vec<Vec<u8>>, serde_json::Error> {
         charged: content.charged,
         failed: content.failed,
     })?;
-    let mut sections = vec![
-        rest,
-        lines(&content.agents)?,
-        lines(&content.trust)?,
-        lines(&content.interactions)?,
-    ];
+    let mut sections = vec![rest, lines(&content.agents)?, lines(&content.trust)?];
     sections.extend(subject_sections(&content.subjects)?);
     sections.push(packed::nonces(&content.nonces));
     sections.push(packed::envelope_ids(&content.envelope_ids));
@@ -266,23 +260,15 @@ macro_rules! sections_of_subjects {
 for_each_machine!(sections_of_subjects);
 
 fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<WorldContent, Rejection> {
-    let [
-        rest,
-        agents,
-        trust,
-        interactions,
-        subjects @ ..,
-        nonces,
-        envelope_ids,
-    ] = sections;
+    let [rest, agents, trust, subjects @ .., nonces, envelope_ids] = sections;
     let frontier = hex::decode(&header.frontier).map_err(unreadable)?;
     let frontier = Frontier::from_bytes(&frontier).map_err(unreadable)?;
     let rest: Rest = serde_json::from_slice(rest).map_err(unreadable)?;
-    let ((agents, interactions), (nonces, envelope_ids)) = rayon::join(
+    let ((agents, subjects), (nonces, envelope_ids)) = rayon::join(
         || {
             (
                 read_lines::<(Did, Arc<Agent>)>(agents),
-                read_lines::<(InteractionId, u64, Arc<Live>)>(interactions),
+                read_subjects(subjects),
             )
         },
         || {
@@ -292,7 +278,6 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<WorldContent,
             )
         },
     );
-    let interactions: Vec<StoredLive> = interactions?;
     Ok(WorldContent {
         head: header.head,
         frontier,
@@ -308,8 +293,7 @@ fn content(header: &Header, sections: [&[u8]; SECTIONS]) -> Result<WorldContent,
         networks: rest.networks,
         agents: agents?,
         trust: read_lines(trust)?,
-        interactions,
-        subjects: read_subjects(subjects)?,
+        subjects: subjects?,
         owed: rest.owed,
         charged: rest.charged,
         failed: rest.failed,

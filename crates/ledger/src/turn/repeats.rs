@@ -12,7 +12,7 @@ use x811_protocol::machine::Input;
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::settlement::SettlingMachine;
 use x811_protocol::time::TimestampMs;
-use x811_world::{Fault, Findable};
+use x811_world::{Fault, HeldMachine};
 
 /// The answer to a REQUEST whose idempotency key was used before.
 pub(super) fn requested_before(
@@ -40,7 +40,7 @@ pub(super) fn requested_before(
 /// Decides a message about a subject that is paid. A PAYMENT that is repeated in time is answered before
 /// its limits are checked. A late one may find the lapse of the confirmation window, which does not end the
 /// subject: it is answered from the first record as well.
-pub(super) fn decide_about_paid<M: SettlingMachine + Findable>(
+pub(super) fn decide_about_paid<M: SettlingMachine + HeldMachine>(
     draft: &mut BatchDraft,
     message: &Submission,
     facts: &Facts,

@@ -9,10 +9,10 @@ use x811_protocol::facts::Facts;
 use x811_protocol::machine::{AnswerRecord, Input, execute};
 use x811_protocol::time::TimestampMs;
 use x811_world::quota;
-use x811_world::{Fault, Findable};
+use x811_world::{Fault, HeldMachine};
 
 /// Decides a message about the subject of that id.
-pub(super) fn decide_about<M: Findable>(
+pub(super) fn decide_about<M: HeldMachine>(
     draft: &mut BatchDraft,
     message: &Submission,
     facts: &Facts,

@@ -299,8 +299,12 @@ impl Machine for Conduct {
         }
     }
 
-    fn after_downtime(_state: &State, _gap_ms: u64, _back_at: TimestampMs) -> Option<State> {
-        None
+    fn moves_with_downtime(_state: &State) -> bool {
+        false
+    }
+
+    fn after_downtime(state: State, _gap_ms: u64, _back_at: TimestampMs) -> State {
+        state
     }
 
     fn parameters(state: &State) -> &Arc<Parameters> {

@@ -21,7 +21,7 @@ pub use message::state_after;
 pub use state::{Closing, Engagement, Opening, State, StateName, Step};
 
 use crate::did::Did;
-use crate::event::{Event, Lapsed};
+use crate::event::{ContractWindow, Event, Lapsed};
 use crate::id::ContractId;
 use crate::machine::{Conclusion, Illegal, Input, LedgerView, Machine, Recorded, Told};
 use crate::parameters::Parameters;
@@ -122,7 +122,11 @@ impl Machine for Contract {
         Some(Told::error(lapsed.code, before.opener()).with_message(rule.what_to_do))
     }
 
-    fn after_downtime(state: &State, gap_ms: u64, _back_at: TimestampMs) -> Option<State> {
+    fn moves_with_downtime(state: &State) -> bool {
+        state.open_window() == Some(ContractWindow::Engagement)
+    }
+
+    fn after_downtime(state: State, gap_ms: u64, _back_at: TimestampMs) -> State {
         state.after_downtime(gap_ms)
     }
 

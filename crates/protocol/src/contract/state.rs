@@ -227,25 +227,16 @@ impl State {
         }
     }
 
-    /// The state once the ledger was away for that long; `None` where that moves nothing.
-    pub(super) fn after_downtime(&self, gap_ms: u64) -> Option<State> {
-        let State::Accepted {
-            acceptance,
+    /// The state once the ledger was away for that long.
+    pub(super) fn after_downtime(mut self, gap_ms: u64) -> State {
+        if let State::Accepted {
             engagement: Engagement::Open { deadline },
-            opening,
-            step,
-        } = self
-        else {
-            return None;
-        };
-        Some(State::Accepted {
-            acceptance: *acceptance,
-            engagement: Engagement::Open {
-                deadline: deadline.saturating_add_ms(gap_ms),
-            },
-            opening: opening.clone(),
-            step: step.clone(),
-        })
+            ..
+        } = &mut self
+        {
+            *deadline = deadline.saturating_add_ms(gap_ms);
+        }
+        self
     }
 
     /// A state that was read from its stored form, under the parameters it was opened under.

@@ -8,10 +8,10 @@ use super::{Schedule, Settlement, Stage, State};
 use crate::time::TimestampMs;
 
 impl State {
-    /// The state with every ledger window moved by `gap_ms` of downtime; `None` where none is open.
-    pub fn after_downtime(&self, gap_ms: u64) -> Option<State> {
-        let mut moved = self.clone();
-        match &mut moved {
+    /// The state with every ledger window moved by `gap_ms` of downtime.
+    #[must_use]
+    pub fn after_downtime(mut self, gap_ms: u64) -> State {
+        match &mut self {
             State::Pending { deadline, .. }
             | State::Accepted { deadline, .. }
             | State::Delivered { deadline, .. } => *deadline = deadline.saturating_add_ms(gap_ms),
@@ -34,15 +34,16 @@ impl State {
                     .map(|since| since.saturating_add_ms(gap_ms));
             }
             State::Completed { .. } | State::Disputed(_) => {
-                let aftermath = moved.aftermath_mut()?;
-                aftermath.shift(gap_ms);
-                aftermath.paused_since = aftermath
-                    .paused_since
-                    .map(|since| since.saturating_add_ms(gap_ms));
+                if let Some(aftermath) = self.aftermath_mut() {
+                    aftermath.shift(gap_ms);
+                    aftermath.paused_since = aftermath
+                        .paused_since
+                        .map(|since| since.saturating_add_ms(gap_ms));
+                }
             }
-            State::Expired(_) | State::Rejected(_) | State::Failed(_) => return None,
+            State::Expired(_) | State::Rejected(_) | State::Failed(_) => {}
         }
-        Some(moved)
+        self
     }
 
     /// Stops the settlement clock at `at`, when the payment is on `network`.

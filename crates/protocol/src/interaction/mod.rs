@@ -49,7 +49,7 @@ use crate::machine::{Conclusion, Illegal, Input, LedgerView, Machine, Recorded, 
 use crate::observation::Sweep;
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
-use crate::settlement::{Aftermath, SettlingMachine};
+use crate::settlement::{Aftermath, SettlingMachine, Watched};
 use crate::stream::Subject;
 use crate::time::TimestampMs;
 use std::collections::BTreeSet;
@@ -135,7 +135,11 @@ impl Machine for Interaction {
         told::code(event, after).map(|code| Told::error(code, before.opener()))
     }
 
-    fn after_downtime(state: &State, gap_ms: u64, _back_at: TimestampMs) -> Option<State> {
+    fn moves_with_downtime(state: &State) -> bool {
+        !state.name().is_terminal() || state.aftermath().is_some()
+    }
+
+    fn after_downtime(state: State, gap_ms: u64, _back_at: TimestampMs) -> State {
         state.after_downtime(gap_ms)
     }
 
@@ -153,8 +157,20 @@ impl SettlingMachine for Interaction {
         state.opening().provider
     }
 
+    fn watched(state: &State) -> Option<Watched<'_>> {
+        state.watched()
+    }
+
     fn aftermath(state: &State) -> Option<&Aftermath> {
         state.aftermath().map(|(_, aftermath)| aftermath)
+    }
+
+    fn blinded(state: State, network: &str, at: TimestampMs) -> State {
+        state.blinded(network, at)
+    }
+
+    fn sighted(state: State, network: &str, at: TimestampMs) -> State {
+        state.sighted(network, at)
     }
 
     fn reversed(state: &State) -> BTreeSet<TxHash> {

@@ -176,7 +176,11 @@ impl Machine for Round {
         told::told(event, after)
     }
 
-    fn after_downtime(state: &State, gap_ms: u64, back_at: TimestampMs) -> Option<State> {
+    fn moves_with_downtime(state: &State) -> bool {
+        state.moves_with_downtime()
+    }
+
+    fn after_downtime(state: State, gap_ms: u64, back_at: TimestampMs) -> State {
         state.after_downtime(gap_ms, back_at)
     }
 

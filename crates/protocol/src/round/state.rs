@@ -505,7 +505,7 @@ impl State {
 
     /// Whether downtime of the ledger means something to it: a window that moves, or votes that could
     /// not be cast.
-    pub fn is_moved_by_downtime(&self) -> bool {
+    pub fn moves_with_downtime(&self) -> bool {
         let by_phase = match self.phase {
             Phase::Proposed { .. } => self.opening.opens_later(),
             Phase::Open {}
@@ -523,20 +523,19 @@ impl State {
         by_phase || matches!(self.countersignature, Countersignature::Awaited { .. })
     }
 
-    /// The state once the ledger was away for that long until `back_at`; `None` where that means
-    /// nothing to it. Signed moments stay; of the window for votes it is known how much was lost (round.md,
-    /// "When it is decided", rule 5).
-    pub fn after_downtime(&self, gap_ms: u64, back_at: TimestampMs) -> Option<State> {
-        if !self.is_moved_by_downtime() {
-            return None;
+    /// The state once the ledger was away for that long until `back_at`. Signed moments stay; of the window
+    /// for votes it is known how much was lost (round.md, "When it is decided", rule 5).
+    #[must_use]
+    pub fn after_downtime(mut self, gap_ms: u64, back_at: TimestampMs) -> State {
+        if !self.moves_with_downtime() {
+            return self;
         }
-        let mut state = self.clone();
         let later = |deadline: TimestampMs| deadline.saturating_add_ms(gap_ms);
-        match &mut state.phase {
+        match &mut self.phase {
             Phase::Proposed { deadline } if self.opening.opens_later() => {
                 *deadline = later(*deadline).min(self.opening.last_opening());
             }
-            Phase::Open {} | Phase::Suspended {} => state.lose(gap_ms, back_at),
+            Phase::Open {} | Phase::Suspended {} => self.lose(gap_ms, back_at),
             Phase::Revealing { deadline }
             | Phase::Held { deadline, .. }
             | Phase::Committed { deadline }
@@ -549,13 +548,13 @@ impl State {
             | Phase::HumanRejected {}
             | Phase::Undecided {} => {}
         }
-        if let Countersignature::Awaited { deadline } = &mut state.countersignature {
+        if let Countersignature::Awaited { deadline } = &mut self.countersignature {
             *deadline = later(*deadline);
         }
-        if let Some(draw) = state.contest.waits.as_mut().and_then(|it| it.draw.as_mut()) {
+        if let Some(draw) = self.contest.waits.as_mut().and_then(|it| it.draw.as_mut()) {
             draw.deadline = later(draw.deadline);
         }
-        Some(state)
+        self
     }
 
     fn lose(&mut self, gap_ms: u64, back_at: TimestampMs) {

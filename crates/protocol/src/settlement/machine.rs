@@ -1,6 +1,6 @@
 //! The trait of machines whose subjects are paid over a network, and the turn of a sweep.
 
-use super::{Aftermath, Context};
+use super::{Aftermath, Context, Watched};
 use crate::code::Code;
 use crate::did::Did;
 use crate::event::{Claim, Event};
@@ -15,8 +15,17 @@ pub trait SettlingMachine: Machine {
     /// Returns the agent that is paid and whose receipts count.
     fn payee(state: &Self::State) -> Did;
 
+    /// Returns its payment, while that is watched.
+    fn watched(state: &Self::State) -> Option<Watched<'_>>;
+
     /// Returns what is watched of the payment after the end of the subject.
     fn aftermath(state: &Self::State) -> Option<&Aftermath>;
+
+    /// Returns the state with its settlement clock stopped at `at`, when the payment is on `network`.
+    fn blinded(state: Self::State, network: &str, at: TimestampMs) -> Self::State;
+
+    /// Returns the state with its settlement clock running again from `at`, when the payment is on `network`.
+    fn sighted(state: Self::State, network: &str, at: TimestampMs) -> Self::State;
 
     /// Returns the transactions that paid, or were bound late, and have disappeared.
     fn reversed(state: &Self::State) -> BTreeSet<TxHash>;

@@ -140,11 +140,15 @@ impl Machine for Count {
         None
     }
 
-    fn after_downtime(state: &State, gap_ms: u64, _back_at: TimestampMs) -> Option<State> {
-        (state.lapses < 2).then(|| State {
+    fn moves_with_downtime(state: &State) -> bool {
+        state.lapses < 2
+    }
+
+    fn after_downtime(state: State, gap_ms: u64, _back_at: TimestampMs) -> State {
+        State {
             ends_at: state.ends_at.saturating_add_ms(gap_ms),
-            ..state.clone()
-        })
+            ..state
+        }
     }
 
     fn parameters(_state: &State) -> &Arc<Parameters> {

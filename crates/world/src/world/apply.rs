@@ -17,13 +17,12 @@ use x811_protocol::event::{
     AgentEvent, Event, LedgerEvent, LedgerKeyRotated, LedgerOpened, LedgerRole, NetworkBlind,
     NetworkEvent, NetworkSighted, RulesChanged, SettlementEvent,
 };
-use x811_protocol::id::InteractionId;
-use x811_protocol::interaction::{Interaction, State};
-use x811_protocol::machine::Machine as _;
+use x811_protocol::interaction::Interaction;
 use x811_protocol::observation::{Block, NetworkHead};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::payload::is_reserved;
 use x811_protocol::rules::Rules;
+use x811_protocol::settlement::SettlingMachine as _;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
@@ -130,15 +129,14 @@ impl World {
             return Err(step.misplaced("it is not the next of its stream"));
         }
         let causes = self.causes_after(&step)?;
-        let ended = (self.ended.take(), self.subjects.take_ended());
+        let ended = self.subjects.take_ended();
         let moved = std::mem::take(&mut self.trust_moved);
         let rounds_moved = std::mem::take(&mut self.rounds_moved);
         let told = self.told.take();
         let touched = match self.dispatch(&step) {
             Ok(touched) => touched,
             Err(fault) => {
-                self.ended = ended.0;
-                self.subjects.put_ended(ended.1);
+                self.subjects.put_ended(ended);
                 self.trust_moved = moved;
                 self.rounds_moved = rounds_moved;
                 self.told = told;
@@ -397,14 +395,18 @@ impl World {
                 if !blind.silent.is_sorted_by(|one, next| one < next) {
                     return Err(step.misplaced("`silent` names each endpoint once, in order"));
                 }
-                self.change_every_live(|state| state.blinded(name, step.at));
+                self.change_watched::<Interaction>(name, |state| {
+                    Interaction::blinded(state, name, step.at)
+                });
                 self.networks
                     .entry(name.to_owned())
                     .or_default()
                     .blind_since = Some(step.at);
             }
             (Event::Network(NetworkEvent::Sighted(NetworkSighted { .. })), true) => {
-                self.change_every_live(|state| state.sighted(name, step.at));
+                self.change_watched::<Interaction>(name, |state| {
+                    Interaction::sighted(state, name, step.at)
+                });
                 self.networks
                     .entry(name.to_owned())
                     .or_default()
@@ -417,9 +419,6 @@ impl World {
     }
 
     fn shift_every_clock(&mut self, gap_ms: u64, back_at: TimestampMs) {
-        self.change_every_live(|state| {
-            Interaction::after_downtime(&state, gap_ms, back_at).unwrap_or(state)
-        });
         self.move_every_window(gap_ms, back_at);
         let names: Vec<String> = self.networks.keys().cloned().collect();
         for name in names {
@@ -428,19 +427,6 @@ impl World {
                     .blind_since
                     .map(|since| since.saturating_add_ms(gap_ms));
             }
-        }
-    }
-
-    fn change_every_live(&mut self, change: impl Fn(State) -> State) {
-        let held = self.interactions.keys().chain(self.aftermath.keys());
-        let ids: Vec<InteractionId> = held.copied().collect();
-        for id in ids {
-            let Some(live) = self.watching(id).cloned() else {
-                continue;
-            };
-            let mut changed = (*live).clone();
-            changed.state = change(changed.state);
-            self.replace_live(id, Some(&live), changed);
         }
     }
 

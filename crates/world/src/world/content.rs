@@ -1,7 +1,7 @@
 //! The world taken apart into what cannot be worked out again, and put together from it.
 //!
-//! Routes, deadlines, watched transactions and open pairs follow from the live interactions; the
-//! last ended interaction is of interest for one record only; heads that no record names are seen and
+//! Routes, deadlines, watched transactions and open pairs follow from the subjects; what the last record
+//! ended is of interest for one record only; heads that no record names are seen and
 //! refusals counted by the running ledger alone.
 
 use super::{
@@ -20,8 +20,7 @@ use x811_eventlog::{Frontier, Head};
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{LedgerOpened, RulesChanged};
-use x811_protocol::id::{EnvelopeId, InteractionId};
-use x811_protocol::interaction::Interaction;
+use x811_protocol::id::EnvelopeId;
 use x811_protocol::machine::Machine;
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
@@ -54,9 +53,7 @@ pub struct WorldContent {
     pub agents: Vec<(Did, Arc<Agent>)>,
     /// The trust counters of agents.
     pub trust: Vec<(Did, TrustCounters)>,
-    /// Interactions that are not over.
-    pub interactions: Vec<StoredLive>,
-    /// Live subjects of the other machines.
+    /// Subjects that take records, of every machine.
     pub subjects: StoredSubjects,
     /// Notices that are owed: position of the cause, recipient, notice.
     pub owed: Vec<(u64, Did, OwedNotice)>,
@@ -74,15 +71,12 @@ pub struct WorldContent {
 /// names.
 pub type Sighted = (String, u64, Option<TimestampMs>, Option<NetworkHead>);
 
-/// A live interaction and the position of the parameters it was opened under.
-pub type StoredLive = (InteractionId, u64, Arc<Live>);
-
-/// A live subject of a machine and the position of the parameters it was opened under.
+/// A subject of a machine and the position of the parameters it was opened under.
 pub(super) type StoredOf<M> = (<M as Machine>::Id, u64, Arc<Live<<M as Machine>::State>>);
 
 macro_rules! stored_subjects {
     ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
-        /// Live subjects of every machine beside `interaction`.
+        /// Subjects of every machine that take records.
         #[derive(Debug)]
         pub struct StoredSubjects {
             $(/// The subjects of this machine.
@@ -128,18 +122,6 @@ fn listed(owed: &OrdMap<(u64, Did), OwedNotice>) -> Vec<(u64, Did, OwedNotice)> 
         .collect()
 }
 
-/// Interactions; `opened_under` finds the position of parameters.
-fn held<'a>(
-    interactions: impl Iterator<Item = (&'a InteractionId, &'a Arc<Live>)>,
-    opened_under: impl Fn(&Arc<Parameters>) -> u64,
-) -> Vec<StoredLive> {
-    let stored = |(id, live): (&InteractionId, &Arc<Live>)| {
-        let parameters = opened_under(&live.state.opening().parameters);
-        (*id, parameters, live.clone())
-    };
-    interactions.map(stored).collect()
-}
-
 /// Parts that do not make a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ContentError {
@@ -173,11 +155,7 @@ impl World {
             agents,
             trust,
             trust_moved: _,
-            interactions,
-            aftermath,
             retiring: _,
-            ended: _,
-            open_pairs: _,
             routes: _,
             requests: _,
             deadlines: _,
@@ -219,7 +197,6 @@ impl World {
             networks: networks.iter().map(sighted).collect(),
             agents: agents.iter().map(|(did, a)| (*did, a.clone())).collect(),
             trust: copied(trust.iter()),
-            interactions: held(interactions.iter().chain(aftermath), opened_under),
             subjects: StoredSubjects::of(subjects, opened_under),
             charged: copied(charged.iter()),
             failed: self.failed_rounds(),
@@ -264,10 +241,8 @@ impl World {
             envelope_ids,
             ..World::empty()
         };
-        for (id, position, live) in content.interactions {
-            world.put_back(id, position, live)?;
-        }
         content.subjects.put_back(&mut world)?;
+        world.list_envelopes();
         world.list_rounds();
         world.remember_failed(content.failed);
         Ok(world)
@@ -292,46 +267,16 @@ impl World {
         let parameters = self.parameters.get(&position).cloned();
         parameters.ok_or(ContentError::NoParameters(subject))
     }
-
-    fn put_back(
-        &mut self,
-        id: InteractionId,
-        opened_under: u64,
-        live: Arc<Live>,
-    ) -> Result<(), ContentError> {
-        let parameters = self.opened_under(Subject::Interaction(id), opened_under)?;
-        let mut live = Arc::unwrap_or_clone(live);
-        live.state = Interaction::with_parameters(live.state, parameters);
-        if !live.state.name().is_terminal() {
-            let opening = live.state.opening();
-            self.count_open_pair((opening.initiator, opening.provider), |open| open + 1);
-        }
-        for envelope in &live.envelopes {
-            self.routes.insert(*envelope, id);
-        }
-        if let Some(tag) = live.request_tag {
-            self.requests.insert(tag, id);
-        }
-        self.reindex(id, None, Some(&live.state));
-        let is_over = live.state.name().is_terminal() && live.notices_owed == 0;
-        let held = if is_over {
-            &mut self.aftermath
-        } else {
-            &mut self.interactions
-        };
-        held.insert(id, Arc::new(live));
-        Ok(())
-    }
 }
 
-/// The live subjects of a machine; `opened_under` finds the position of parameters.
+/// The subjects of a machine; `opened_under` finds the position of parameters.
 fn stored<M: Machine>(
     machines: &Machines<M>,
     opened_under: impl Fn(&Arc<Parameters>) -> u64,
 ) -> Vec<StoredOf<M>> {
     let position = |live: &Live<M::State>| opened_under(M::parameters(&live.state));
     machines
-        .iter()
+        .all_held()
         .map(|(id, live)| (*id, position(live), live.clone()))
         .collect()
 }

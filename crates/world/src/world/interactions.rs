@@ -1,7 +1,7 @@
-//! Live interactions and what is looked up by them: routes, deadlines, owed notices.
+//! What is kept of interactions in addition to what every machine has: routes, requests, receipts, watches.
 
 use super::apply::Applying;
-use super::{Fault, Live, OwedNotice, World};
+use super::{Fault, HeldMachine, Live, OwedNotice, World};
 use imbl::OrdSet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,56 +10,28 @@ use x811_protocol::event::{Effect, Event, SettlementEvent};
 use x811_protocol::facts::Facts;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Interaction, State};
-use x811_protocol::machine::{Machine, Recorded, Told};
+use x811_protocol::machine::{Machine as _, Told};
 use x811_protocol::parameters::{Leniency, Parameters};
+use x811_protocol::settlement::SettlingMachine;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 
 impl World {
+    /// Takes a record of an interaction in, and what follows from it for those it is between.
     pub(super) fn apply_interaction(
         &mut self,
         step: &Applying<'_>,
         id: InteractionId,
     ) -> Result<(), Fault> {
-        let before = self.watching(id).cloned();
-        let parameters = self.opening_parameters(step)?;
-        let recorded = Recorded {
-            event: step.event,
-            position: step.position,
-            hash: step.hash,
-            recorded_at_ms: step.at,
-            parameters: parameters.as_ref(),
-        };
-        let state = before.as_ref().map(|live| live.state.clone());
-        let state = Interaction::evolve(state, &recorded)?;
-        if Interaction::id(&state) != id {
-            return Err(step.misplaced("the stream is named by the id of its REQUEST"));
-        }
-        let mut live = match &before {
-            Some(live) => (**live).clone().with_state(state),
-            None => Live::opened(state, step),
-        };
-        live.note(step);
+        let (before, mut live) = self.evolved::<Interaction>(step, id)?;
         self.pause_if_blind(step, &mut live);
-        // Nothing of the world has changed up to here. A notice that nobody is owed is refused before
-        // anything does, and nothing is refused behind that.
-        let told = before
-            .as_ref()
-            .and_then(|before| Interaction::told(&before.state, step.event, &live.state));
-        let parties = match told {
-            Some(_) => Interaction::members(&live.state),
-            None => Vec::new(),
-        };
-        let owed = &mut live.notices_owed;
-        self.settle_notices(step, Subject::Interaction(id), told, &parties, owed)?;
-        if let Event::EnvelopeAccepted(accepted) = step.event {
-            live.envelopes.push(accepted.envelope.id);
-            self.routes.insert(accepted.envelope.id, id);
-            self.note_request(&accepted.facts, id, &mut live);
-        }
+        self.note_envelope(step, id, &mut live);
+        let before = before.as_deref();
+        let state = before.map(|before| &before.state);
+        self.count_request(state, &live.state);
         self.count_receipt(step, &live);
-        self.count_merit(before.as_deref().map(|before| &before.state), &live.state);
-        self.replace_live(id, before.as_ref(), live);
+        self.count_merit(state, &live.state);
+        self.replace_subject::<Interaction>(id, before, live);
         Ok(())
     }
 
@@ -90,14 +62,39 @@ impl World {
         Ok(Some(parameters.clone()))
     }
 
-    /// The published SDK refers to a REQUEST by its idempotency key.
-    fn note_request(&mut self, facts: &Facts, id: InteractionId, live: &mut Live) {
-        let parameters = &live.state.opening().parameters;
-        if let Facts::Request(request) = facts
-            && parameters.is_lenient(Leniency::ReferenceSdk)
-        {
-            live.request_tag = Some(request.idempotency_tag);
-            self.requests.insert(request.idempotency_tag, id);
+    /// Keeps the envelopes by which others refer to the interaction, until nobody can send anything about it
+    /// or is owed anything. The published SDK refers to a REQUEST by its idempotency key.
+    fn note_envelope(&mut self, step: &Applying<'_>, id: InteractionId, live: &mut Live) {
+        if let Event::EnvelopeAccepted(accepted) = step.event {
+            live.envelopes.push(accepted.envelope.id);
+            self.routes.insert(accepted.envelope.id, id);
+            let parameters = &live.state.opening().parameters;
+            if let Facts::Request(request) = &accepted.facts
+                && parameters.is_lenient(Leniency::ReferenceSdk)
+            {
+                live.request_tag = Some(request.idempotency_tag);
+                self.requests.insert(request.idempotency_tag, id);
+            }
+        }
+        if live.state.name().is_terminal() && live.notices_owed == 0 {
+            for envelope in live.envelopes.drain(..) {
+                self.routes.remove(&envelope);
+            }
+            if let Some(tag) = live.request_tag.take() {
+                self.requests.remove(&tag);
+            }
+        }
+    }
+
+    /// Lists the envelopes of all interactions once they are put back.
+    pub(super) fn list_envelopes(&mut self) {
+        for (id, live) in self.subjects.interactions.iter() {
+            for envelope in &live.envelopes {
+                self.routes.insert(*envelope, *id);
+            }
+            if let Some(tag) = live.request_tag {
+                self.requests.insert(tag, *id);
+            }
         }
     }
 
@@ -169,51 +166,31 @@ impl World {
         }
     }
 
-    /// Puts `live` in place of `before` in every index, or drops it once it is over.
-    pub(super) fn replace_live(
-        &mut self,
-        id: InteractionId,
-        before: Option<&Arc<Live>>,
-        live: Live,
-    ) {
-        if before.is_none() {
-            self.count_open(&live, |open| open + 1);
-        }
-        let was_terminal = before.is_some_and(|before| before.state.name().is_terminal());
-        if live.state.name().is_terminal() && !was_terminal {
-            // A forged log may register the initiator after its REQUEST, which nobody counted then.
-            self.count_open(&live, |open| open.saturating_sub(1));
-        }
-        let before = before.map(|before| &before.state);
-        if live.state.name().is_terminal() && live.notices_owed == 0 {
-            self.close(id, before, live);
-            return;
-        }
-        if was_terminal {
-            self.aftermath.remove(&id);
-        }
-        self.reindex(id, before, Some(&live.state));
-        self.interactions.insert(id, Arc::new(live));
+    /// Counts the open interactions of an initiator. A forged log may register it after its REQUEST, which
+    /// nobody counted then.
+    fn count_request(&mut self, before: Option<&State>, after: &State) {
+        let is_open = |state: &State| !state.name().is_terminal();
+        let change: fn(u64) -> u64 = match (before.is_some_and(is_open), is_open(after)) {
+            (false, true) => |open| open + 1,
+            (true, false) => |open| open.saturating_sub(1),
+            (_, _) => return,
+        };
+        self.change_agent(after.opening().initiator, |agent| {
+            agent.open_requests = change(agent.open_requests);
+        });
     }
 
-    /// Nobody can send anything about it or is owed anything: it is held only while its
-    /// transactions are watched.
-    fn close(&mut self, id: InteractionId, before: Option<&State>, mut live: Live) {
-        for envelope in live.envelopes.drain(..) {
-            self.routes.remove(&envelope);
-        }
-        if let Some(tag) = live.request_tag.take() {
-            self.requests.remove(&tag);
-        }
-        self.interactions.remove(&id);
-        if live.state.aftermath().is_none() {
-            self.aftermath.remove(&id);
-            self.reindex(id, before, None);
-            self.ended = Some((id, Arc::new(live)));
-            return;
-        }
-        self.reindex(id, before, Some(&live.state));
-        self.aftermath.insert(id, Arc::new(live));
+    /// Changes the states whose payments are watched on that network.
+    pub(super) fn change_watched<M: HeldMachine + SettlingMachine>(
+        &mut self,
+        network: &str,
+        change: impl Fn(M::State) -> M::State,
+    ) {
+        let is_there = |state| M::watched(state).is_some_and(|payment| payment.network == network);
+        let held = M::of(self).all_held();
+        let there = held.filter(|(_, live)| is_there(&live.state));
+        let ids: Vec<M::Id> = there.map(|(id, _)| *id).collect();
+        self.change_states::<M>(ids, change);
     }
 
     /// Lets go of what has been watched for as long as it is to be.
@@ -221,13 +198,13 @@ impl World {
         while let Some((until, id)) = self.retiring.get_min().copied()
             && until < step.at
         {
-            let Some(live) = self.aftermath.remove(&id) else {
+            let Some(live) = self.subjects.interactions.aftermath.remove(&id) else {
                 // A notice about it is owed first.
                 return;
             };
-            self.reindex(id, Some(&live.state), None);
+            self.reindex::<Interaction>(id, Some(&live.state), None);
             if *step.stream == Stream::interaction(id) {
-                self.ended = Some((id, live));
+                self.subjects.interactions.ended = Some((id, live));
             }
         }
     }
@@ -235,10 +212,10 @@ impl World {
     /// Whether nothing about the interaction, if there ever was one, can be recorded any more at
     /// `now`: nobody is owed anything and no transaction of it is watched.
     pub fn is_over(&self, id: InteractionId, now: TimestampMs) -> bool {
-        if self.interactions.contains_key(&id) {
+        if self.interaction(id).is_some() {
             return false;
         }
-        let watched = self.aftermath.get(&id);
+        let watched = self.watching(id);
         watched.is_none_or(|live| watched_until(&live.state).is_some_and(|until| until < now))
     }
 
@@ -246,7 +223,7 @@ impl World {
     /// live, or over and their transactions still watched; and for how many.
     pub fn networks_moved(&self, parameters: &Parameters) -> BTreeMap<String, u64> {
         let mut moved = BTreeMap::new();
-        for live in self.interactions.values().chain(self.aftermath.values()) {
+        for (_, live) in self.subjects.interactions.all_held() {
             for name in parameters.moved_since(&live.state.opening().parameters) {
                 *moved.entry(name.to_owned()).or_default() += 1;
             }
@@ -254,37 +231,13 @@ impl World {
         moved
     }
 
-    /// Counts an interaction that opens or ends, for its initiator and its pair.
-    fn count_open(&mut self, live: &Live, change: impl Fn(u64) -> u64) {
-        let opening = live.state.opening();
-        let pair = (opening.initiator, opening.provider);
-        self.change_agent(opening.initiator, |agent| {
-            agent.open_requests = change(agent.open_requests);
-        });
-        self.count_open_pair(pair, change);
-    }
-
-    pub(super) fn count_open_pair(&mut self, pair: (Did, Did), change: impl Fn(u64) -> u64) {
-        match change(self.open_between(pair.0, pair.1)) {
-            0 => self.open_pairs.remove(&pair),
-            open => self.open_pairs.insert(pair, open),
+    /// Looks an interaction up by what is watched of it `after` a record, and no longer by what was `before`.
+    pub(super) fn reindex_payment(&mut self, before: Option<&State>, after: Option<&State>) {
+        let Some(id) = after.or(before).map(Interaction::id) else {
+            return;
         };
-    }
-
-    /// Looks the interaction up by what it is `after` a record, and no longer by what it was
-    /// `before`.
-    pub(super) fn reindex(
-        &mut self,
-        id: InteractionId,
-        before: Option<&State>,
-        after: Option<&State>,
-    ) {
-        let (deadlines, retiring) = (&mut self.deadlines, &mut self.retiring);
-        let of = |moment: fn(&State) -> Option<TimestampMs>| {
-            [before, after].map(|state| state.and_then(moment).into_iter())
-        };
-        put_in_place(deadlines, Subject::Interaction(id), of(State::deadline));
-        put_in_place(retiring, id, of(watched_until));
+        let until = [before, after].map(|state| state.and_then(watched_until).into_iter());
+        put_in_place(&mut self.retiring, id, until);
         self.rewatch(id, before, after);
     }
 }

@@ -1,30 +1,42 @@
-//! The live subjects of one machine beside `interaction` (machines.md section 2), and what every such
-//! machine has in common: its records in order, its notices, its deadlines, what downtime moves.
+//! The live subjects of one machine (machines.md section 2), and what every machine has in common: its
+//! records in order, its notices, its deadlines, what downtime moves.
 
 use super::apply::Applying;
+use super::interactions::put_in_place;
 use super::{Fault, Live, World};
 use crate::recent::Scattered;
 use imbl::{OrdMap, OrdSet};
 use std::any::Any;
 use std::sync::Arc;
 use x811_protocol::did::Did;
+use x811_protocol::interaction::{self, Interaction};
 use x811_protocol::machine::{Machine, Recorded};
 use x811_protocol::parameters::Parameters;
+use x811_protocol::settlement::SettlingMachine as _;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 /// A subject that the last record ended.
 type Ended<M> = (<M as Machine>::Id, Arc<Live<<M as Machine>::State>>);
 
+/// A subject before a record of it, if it was there, and after.
+type Evolved<M> = (
+    Option<Arc<Live<<M as Machine>::State>>>,
+    Live<<M as Machine>::State>,
+);
+
 /// Live subjects: those whose state can change, or that a notice about is owed.
 #[derive(Debug, Clone)]
 pub struct Machines<M: Machine> {
+    /// Most ids are ordered by time, so what a batch touches lies together, and little is copied for it.
     live: OrdMap<M::Id, Arc<Live<M::State>>>,
+    /// Subjects that are over and whose transactions are still watched; empty for a machine that is not paid.
+    pub(super) aftermath: OrdMap<M::Id, Arc<Live<M::State>>>,
     /// Those with an open window of the ledger's, which downtime moves. What waits for a signed moment
     /// costs nothing at a restart, however many there are.
     moving: OrdSet<M::Id>,
     /// What the last record ended, which is held no longer.
-    ended: Option<Ended<M>>,
+    pub(super) ended: Option<Ended<M>>,
     /// Open ones by who opened them and with whom; never zero.
     open_pairs: Scattered<(Did, Did), u64>,
     /// Open ones by who opened them; never zero.
@@ -35,6 +47,7 @@ impl<M: Machine> Default for Machines<M> {
     fn default() -> Machines<M> {
         Machines {
             live: OrdMap::new(),
+            aftermath: OrdMap::new(),
             moving: OrdSet::new(),
             ended: None,
             open_pairs: Scattered::default(),
@@ -50,15 +63,29 @@ pub trait HeldMachine: Machine {
 
     /// The same, to be changed.
     fn of_mut(world: &mut World) -> &mut Machines<Self>;
+
+    /// A state of this machine as one of any machine.
+    fn subject_state(state: &Self::State) -> SubjectState<'_>;
+
+    /// The state of a subject, while it takes records.
+    fn state(world: &World, id: Self::Id) -> Option<&Self::State> {
+        Self::of(world).held(id).map(|live| &live.state)
+    }
+
+    /// The state of a subject after the last record, also when that ended it.
+    fn latest(world: &World, id: Self::Id) -> Option<&Self::State> {
+        Self::of(world).latest(id).map(|live| &live.state)
+    }
 }
 
-/// Every machine beside `interaction`: the member of [`Subjects`] that has its live ones, its variant of
-/// [`Subject`], its type, and the word for it ([`Subject::kind`]). What is done for each of them alike is a
-/// macro that takes this list.
+/// Every machine: the member of [`Subjects`] that has its live ones, its variant of [`Subject`], its type,
+/// and the word for it ([`Subject::kind`]). What is done for each of them alike is a macro that takes this
+/// list.
 #[macro_export]
 macro_rules! for_each_machine {
     ($for_each:ident) => {
         $for_each! {
+            interactions: Interaction(x811_protocol::interaction::Interaction), "interaction";
             contracts: Contract(x811_protocol::contract::Contract), "contract";
             descriptors: Descriptor(x811_protocol::capability::descriptor::Descriptor), "descriptor";
             sessions: Session(x811_protocol::capability::session::Session), "session";
@@ -70,10 +97,17 @@ macro_rules! for_each_machine {
 }
 macro_rules! subjects {
     ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
-        /// Live subjects of every machine beside `interaction`.
+        /// Live subjects of every machine.
         #[derive(Debug, Clone, Default)]
         pub struct Subjects {
             $(pub(super) $held: Machines<$machine>,)+
+        }
+
+        /// The state of a subject of any machine.
+        #[derive(Debug, Clone, Copy)]
+        pub enum SubjectState<'a> {
+            $(/// Of a subject of this machine.
+            $subject(&'a <$machine as Machine>::State),)+
         }
 
         /// What the last record ended, of every machine.
@@ -88,6 +122,10 @@ macro_rules! subjects {
 
             fn of_mut(world: &mut World) -> &mut Machines<$machine> {
                 &mut world.subjects.$held
+            }
+
+            fn subject_state(state: &Self::State) -> SubjectState<'_> {
+                SubjectState::$subject(state)
             }
         })+
 
@@ -122,13 +160,19 @@ macro_rules! subjects {
             /// Subjects of every machine with an open window of the ledger's.
             pub fn moving(&self) -> impl Iterator<Item = Subject> {
                 std::iter::empty()
-                    $(.chain(self.subjects.$held.moving().map(|(id, _)| Subject::$subject(*id))))+
+                    $(.chain(self.subjects.$held.moving.iter().map(|id| Subject::$subject(*id))))+
+            }
+
+            /// The state of a subject after the last record, also when that ended it.
+            pub(super) fn latest_state(&self, subject: Subject) -> Option<SubjectState<'_>> {
+                Some(match subject {
+                    $(Subject::$subject(id) => SubjectState::$subject(<$machine>::latest(self, id)?),)+
+                })
             }
 
             /// When time alone acts on that subject.
             pub fn deadline_of(&self, subject: Subject) -> Option<TimestampMs> {
                 match subject {
-                    Subject::Interaction(id) => self.interaction(id)?.state.deadline(),
                     $(Subject::$subject(id) => {
                         <$machine>::deadline(&self.subjects.$held.get(id)?.state)
                     })+
@@ -138,7 +182,6 @@ macro_rules! subjects {
             /// When the message was recorded that opened that subject.
             pub fn opened_at(&self, subject: Subject) -> Option<TimestampMs> {
                 match subject {
-                    Subject::Interaction(id) => Some(self.interaction(id)?.opened_at),
                     $(Subject::$subject(id) => Some(self.subjects.$held.get(id)?.opened_at),)+
                 }
             }
@@ -146,7 +189,6 @@ macro_rules! subjects {
             /// The next place in the stream of a subject.
             pub(super) fn next_seq_of(&self, subject: Subject) -> u64 {
                 match subject {
-                    Subject::Interaction(id) => self.watching(id).map_or(0, |live| live.next_seq),
                     $(Subject::$subject(id) => self.subjects.$held.next_seq(id),)+
                 }
             }
@@ -156,16 +198,36 @@ macro_rules! subjects {
 
 for_each_machine!(subjects);
 
+impl<'a> SubjectState<'a> {
+    /// The state of an interaction: no other machine is paid.
+    const fn paid(self) -> Option<&'a interaction::State> {
+        match self {
+            SubjectState::Interaction(state) => Some(state),
+            SubjectState::Contract(_)
+            | SubjectState::Descriptor(_)
+            | SubjectState::Session(_)
+            | SubjectState::Agreement(_)
+            | SubjectState::Conduct(_)
+            | SubjectState::Round(_) => None,
+        }
+    }
+}
+
 impl<M: Machine> Machines<M> {
     /// A live one.
     pub fn get(&self, id: M::Id) -> Option<&Arc<Live<M::State>>> {
         self.live.get(&id)
     }
 
-    /// A live one, or the one that the last record ended.
+    /// One that takes records: it is live, or over and its transactions still watched.
+    pub(crate) fn held(&self, id: M::Id) -> Option<&Arc<Live<M::State>>> {
+        self.get(id).or_else(|| self.aftermath.get(&id))
+    }
+
+    /// One that takes records, or the one that the last record ended.
     pub fn latest(&self, id: M::Id) -> Option<&Arc<Live<M::State>>> {
         let ended = self.ended.as_ref().filter(|(known, _)| *known == id);
-        self.get(id).or(ended.map(|(_, live)| live))
+        self.held(id).or(ended.map(|(_, live)| live))
     }
 
     /// All live ones, in order of id.
@@ -173,15 +235,19 @@ impl<M: Machine> Machines<M> {
         self.live.iter()
     }
 
-    /// Live ones with an open window of the ledger's, in order of id.
-    pub(crate) fn moving(&self) -> impl Iterator<Item = (&M::Id, &Arc<Live<M::State>>)> {
-        let moving = self.moving.iter();
-        moving.filter_map(|id| self.live.get_key_value(id))
+    /// All that take records: the live ones, then those that are over.
+    pub(crate) fn all_held(&self) -> impl Iterator<Item = (&M::Id, &Arc<Live<M::State>>)> {
+        self.live.iter().chain(&self.aftermath)
     }
 
     /// How many are live.
     pub(crate) fn len(&self) -> usize {
         self.live.len()
+    }
+
+    /// By how many pairs any are open.
+    pub(crate) fn open_pairs(&self) -> usize {
+        self.open_pairs.len()
     }
 
     /// Open ones that `by` opened.
@@ -195,7 +261,16 @@ impl<M: Machine> Machines<M> {
     }
 
     pub(super) fn next_seq(&self, id: M::Id) -> u64 {
-        self.get(id).map_or(0, |live| live.next_seq)
+        self.held(id).map_or(0, |live| live.next_seq)
+    }
+
+    /// Where subjects are held that are over, or that are not.
+    const fn place(&mut self, is_over: bool) -> &mut OrdMap<M::Id, Arc<Live<M::State>>> {
+        if is_over {
+            &mut self.aftermath
+        } else {
+            &mut self.live
+        }
     }
 
     fn count(&mut self, before: Option<&M::State>, after: Option<&M::State>) {
@@ -232,7 +307,19 @@ impl World {
         step: &Applying<'_>,
         id: M::Id,
     ) -> Result<(), Fault> {
-        let before = M::of(self).get(id).cloned();
+        let (before, live) = self.evolved::<M>(step, id)?;
+        self.replace_subject::<M>(id, before.as_deref(), live);
+        Ok(())
+    }
+
+    /// A subject before a record of it and after. All that can be refused is refused here, and of the world
+    /// only the notices owed have changed then.
+    pub(super) fn evolved<M: HeldMachine>(
+        &mut self,
+        step: &Applying<'_>,
+        id: M::Id,
+    ) -> Result<Evolved<M>, Fault> {
+        let before = M::of(self).held(id).cloned();
         let parameters = self.opening_parameters(step)?;
         let recorded = Recorded {
             event: step.event,
@@ -259,8 +346,7 @@ impl World {
             None => Vec::new(),
         };
         self.settle_notices(step, M::subject(id), told, &parties, &mut live.notices_owed)?;
-        self.replace_subject::<M>(id, before.as_deref(), live);
-        Ok(())
+        Ok((before, live))
     }
 
     /// To whom notices of a subject are addressed: its members, and of a round the ledger itself, which
@@ -277,45 +363,76 @@ impl World {
         }
     }
 
-    /// Puts `live` in place of `before`, or drops it once it is over and nobody is owed anything.
+    /// Puts `live` in place of `before`. Once it is over and nobody is owed anything, it is held only while
+    /// its transactions are watched.
     pub(super) fn replace_subject<M: HeldMachine>(
         &mut self,
         id: M::Id,
         before: Option<&Live<M::State>>,
         live: Live<M::State>,
     ) {
+        let is_over = |live: &Live<M::State>| M::is_terminal(&live.state) && live.notices_owed == 0;
+        let (was_over, is_over) = (before.is_some_and(is_over), is_over(&live));
+        let paid = M::subject_state(&live.state).paid();
+        let is_held = !is_over || paid.and_then(Interaction::aftermath).is_some();
         let before = before.map(|before| &before.state);
-        M::of_mut(self).count(before, Some(&live.state));
-        let is_over = M::is_terminal(&live.state) && live.notices_owed == 0;
-        let after = Some(&live.state).filter(|_| !is_over);
-        let deadlines = [before, after].map(|state| state.and_then(M::deadline).into_iter());
-        super::interactions::put_in_place(&mut self.deadlines, M::subject(id), deadlines);
+        self.reindex::<M>(id, before, Some(&live.state).filter(|_| is_held));
         let held = M::of_mut(self);
-        if !is_over && M::after_downtime(&live.state, 0, live.updated_at).is_some() {
-            held.moving.insert(id);
-        } else {
-            held.moving.remove(&id);
+        held.count(before, Some(&live.state));
+        if was_over != is_over || !is_held {
+            held.place(was_over).remove(&id);
         }
-        if is_over {
-            held.live.remove(&id);
-            held.ended = Some((id, Arc::new(live)));
+        if is_held {
+            held.place(is_over).insert(id, Arc::new(live));
         } else {
-            held.live.insert(id, Arc::new(live));
+            held.ended = Some((id, Arc::new(live)));
+        }
+    }
+
+    /// Looks a subject up by what it is `after` a record, and no longer by what it was `before`.
+    pub(super) fn reindex<M: HeldMachine>(
+        &mut self,
+        id: M::Id,
+        before: Option<&M::State>,
+        after: Option<&M::State>,
+    ) {
+        let states = [before, after];
+        let deadlines = states.map(|state| state.and_then(M::deadline).into_iter());
+        put_in_place(&mut self.deadlines, M::subject(id), deadlines);
+        let moving = &mut M::of_mut(self).moving;
+        let [was_moving, is_moving] = states.map(|state| state.is_some_and(M::moves_with_downtime));
+        if is_moving && !was_moving {
+            moving.insert(id);
+        } else if was_moving && !is_moving {
+            moving.remove(&id);
+        }
+        let [before, after] = states.map(|state| state.map(M::subject_state)?.paid());
+        self.reindex_payment(before, after);
+    }
+
+    /// Changes the states of subjects that no record of theirs changes.
+    pub(super) fn change_states<M: HeldMachine>(
+        &mut self,
+        ids: impl IntoIterator<Item = M::Id>,
+        change: impl Fn(M::State) -> M::State,
+    ) {
+        for id in ids {
+            if let Some(before) = M::of(self).held(id).cloned() {
+                let live = before.beside(change(before.state.clone()));
+                self.replace_subject::<M>(id, Some(&before), live);
+            }
         }
     }
 
     /// Moves the windows that the ledger was away for; what waits for a signed moment is not looked at.
-    pub(super) fn move_windows<M: HeldMachine>(&mut self, gap_ms: u64, back_at: TimestampMs) {
-        let moved: Vec<(M::Id, M::State)> = M::of(self)
-            .moving()
-            .filter_map(|(id, live)| Some((*id, M::after_downtime(&live.state, gap_ms, back_at)?)))
-            .collect();
-        for (id, state) in moved {
-            if let Some(before) = M::of(self).get(id).cloned() {
-                let live = before.beside(state);
-                self.replace_subject::<M>(id, Some(&before), live);
-            }
-        }
+    fn move_windows<M: HeldMachine>(&mut self, gap_ms: u64, back_at: TimestampMs) {
+        let moved = |state| M::after_downtime(state, gap_ms, back_at);
+        let held = M::of(self);
+        debug_assert!(held.all_held().all(|(id, live)| {
+            held.moving.contains(id) || moved(live.state.clone()) == live.state
+        }));
+        let moving = held.moving.clone();
+        self.change_states::<M>(moving, moved);
     }
 
     /// Puts a subject back that a snapshot holds; its parameters were found.
@@ -325,7 +442,7 @@ impl World {
         parameters: Arc<Parameters>,
         live: Live<M::State>,
     ) {
-        let state = M::with_parameters(live.state.clone(), parameters);
-        self.replace_subject::<M>(id, None, live.with_state(state));
+        let state = M::with_parameters(live.state, parameters);
+        self.replace_subject::<M>(id, None, Live { state, ..live });
     }
 }

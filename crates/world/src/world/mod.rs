@@ -10,7 +10,6 @@ mod apply;
 mod content;
 mod contests;
 mod fault;
-mod findable;
 mod interactions;
 mod machines;
 mod roots;
@@ -19,12 +18,11 @@ mod watches;
 mod written;
 
 pub use apply::Touched;
-pub use content::{ContentError, Sighted, StoredLive, StoredSubjects, WorldContent};
+pub use content::{ContentError, Sighted, StoredSubjects, WorldContent};
 pub use contests::StoredFailed;
 pub use fault::Fault;
-pub use findable::Findable;
 pub(crate) use machines::Machines;
-pub use machines::{HeldMachine, Subjects};
+pub use machines::{HeldMachine, SubjectState, Subjects};
 pub use roots::{EVERY_RECORDS as STATE_ROOT_EVERY, Roots};
 
 use crate::agent::Agent;
@@ -121,11 +119,6 @@ impl<S> Live<S> {
         }
     }
 
-    /// The same in another state.
-    fn with_state(self, state: S) -> Live<S> {
-        Live { state, ..self }
-    }
-
     /// The same in another state, without a copy of this one: that of a large round is long.
     fn beside(&self, state: S) -> Live<S> {
         Live {
@@ -197,21 +190,12 @@ pub struct World {
     trust: Scattered<Did, TrustCounters>,
     /// Whose counters the last record moved.
     trust_moved: [Option<Did>; 2],
-    /// Ids are ordered by time, so what a batch touches lies together, and little is copied for it.
-    interactions: OrdMap<InteractionId, Arc<Live>>,
-    /// Interactions that are over and whose transactions are still watched, without their
-    /// envelopes.
-    aftermath: OrdMap<InteractionId, Arc<Live>>,
-    /// When the watching ends at the latest.
+    subjects: Subjects,
+    /// When the watching of an interaction that is over ends at the latest.
     retiring: OrdSet<(TimestampMs, InteractionId)>,
-    /// The interaction that the last record ended, which is held no longer.
-    ended: Option<(InteractionId, Arc<Live>)>,
-    /// Open interactions by initiator and provider; never zero.
-    open_pairs: Scattered<(Did, Did), u64>,
     routes: OrdMap<EnvelopeId, InteractionId>,
     /// Live interactions by [`Live::request_tag`].
     requests: OrdMap<Digest, InteractionId>,
-    subjects: Subjects,
     /// Open rounds by the resources that they are about.
     rounds_about: OrdMap<Digest, contests::Listed>,
     /// Rounds that the last record changed beside its own.
@@ -322,29 +306,22 @@ impl World {
 
     /// A live interaction.
     pub fn interaction(&self, id: InteractionId) -> Option<&Arc<Live>> {
-        self.interactions.get(&id)
+        self.subjects.interactions.get(id)
     }
 
     /// An interaction that is live, or over and its transactions still watched.
     pub fn watching(&self, id: InteractionId) -> Option<&Arc<Live>> {
-        self.interactions
-            .get(&id)
-            .or_else(|| self.aftermath.get(&id))
+        self.subjects.interactions.held(id)
     }
 
     /// An interaction that is held or that the last record ended.
     pub fn latest(&self, id: InteractionId) -> Option<&Arc<Live>> {
-        let ended = self
-            .ended
-            .as_ref()
-            .filter(|(known, _)| *known == id)
-            .map(|(_, live)| live);
-        self.watching(id).or(ended)
+        self.subjects.interactions.latest(id)
     }
 
     /// All live interactions, in order of id.
     pub fn interactions(&self) -> impl Iterator<Item = (&InteractionId, &Arc<Live>)> {
-        self.interactions.iter()
+        self.subjects.interactions.iter()
     }
 
     /// The live interaction that an envelope belongs to.
@@ -558,8 +535,8 @@ impl World {
 
     /// Open interactions that `initiator` began with `provider`.
     pub fn open_between(&self, initiator: Did, provider: Did) -> u64 {
-        let open = self.open_pairs.get(&(initiator, provider));
-        open.copied().unwrap_or(0)
+        let interactions = &self.subjects.interactions;
+        interactions.open_between(initiator, provider)
     }
 
     /// Messages of that DID that were refused or repeated lately; not from the log.
@@ -581,14 +558,14 @@ impl World {
     pub fn sizes(&self) -> Sizes {
         Sizes {
             agents: self.agents.len(),
-            interactions: self.interactions.len(),
-            aftermath: self.aftermath.len(),
+            interactions: self.subjects.interactions.len(),
+            aftermath: self.subjects.interactions.aftermath.len(),
             contracts: self.subjects.contracts.len(),
             descriptors: self.subjects.descriptors.len(),
             sessions: self.subjects.sessions.len(),
             agreements: self.subjects.agreements.len(),
             rounds: self.subjects.rounds.len(),
-            open_pairs: self.open_pairs.len(),
+            open_pairs: self.subjects.interactions.open_pairs(),
             routes: self.routes.len(),
             watched: self.watches.values().map(Watches::len).sum(),
             notices_owed: self.owed.len(),

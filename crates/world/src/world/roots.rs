@@ -5,22 +5,18 @@
 //! r' = SHA-256( r | name of the stream | SHA-256( its state after the record ) )
 //! ```
 //!
-//! r begins as 32 zeros; a state is the RFC 8785 form of [`StateOf`]. Every 1,000 records the root
+//! r begins as 32 zeros; a state is the RFC 8785 form of that of a subject, or of [`StateOf`]. Every 1,000 records the root
 //! is recorded, in a stream of its own that is no part of it (record.md section 4).
 
 use super::apply::Applying;
 use super::written::write_state;
-use super::{Fault, World};
+use super::{Fault, SubjectState, World};
 use crate::agent::Agent;
 use serde::Serialize;
-use x811_eventlog::write_canonical;
-use x811_protocol::capability::{agreement, conduct, descriptor, session};
-use x811_protocol::contract;
+use x811_eventlog::{RecordError, write_canonical};
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Event, StateRoot};
-use x811_protocol::interaction::State;
-use x811_protocol::round;
-use x811_protocol::stream::{Stream, Subject};
+use x811_protocol::stream::Stream;
 use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::TrustCounters;
 
@@ -47,7 +43,7 @@ impl Default for Roots {
     }
 }
 
-/// The state of a stream, as it is hashed. Members that are not there are null.
+/// The state of a stream that is of no subject, as it is hashed. Members that are not there are null.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum StateOf<'a> {
@@ -58,24 +54,13 @@ enum StateOf<'a> {
         rules_version: u64,
     },
     /// Of a stream `network:<name>`.
-    Network {
-        blind_since_ms: Option<TimestampMs>,
-    },
+    Network { blind_since_ms: Option<TimestampMs> },
     /// Of streams `agent:<did>` and `mail:<did>`.
     Agent {
         #[serde(flatten)]
         agent: &'a Agent,
         trust: TrustCounters,
     },
-    Interaction(&'a State),
-    Contract(&'a contract::State),
-    /// Of a stream `descriptor:<did>`.
-    Descriptor(&'a descriptor::State),
-    Session(&'a session::State),
-    Agreement(&'a agreement::State),
-    /// Of a stream `conduct:<did>`.
-    Conduct(&'a conduct::State),
-    Round(Box<round::HashedRound<'a>>),
 }
 
 impl World {
@@ -130,15 +115,11 @@ impl World {
         let Some(running) = self.roots.running else {
             return Ok(());
         };
-        let Some(state) = self.state_of(step.stream) else {
+        let mut bytes = Vec::with_capacity(2_048);
+        let Some(written) = self.write_state_of(&mut bytes, step.stream) else {
             return Ok(());
         };
-        let mut bytes = Vec::with_capacity(2_048);
-        if let StateOf::Interaction(state) = state {
-            write_state(&mut bytes, state)?;
-        } else {
-            write_canonical(&mut bytes, &state)?;
-        }
+        written?;
         let state = Digest::of(&bytes);
         let name = step.name.as_bytes();
         let parts: [&[u8]; 3] = [running.as_bytes(), name, state.as_bytes()];
@@ -146,8 +127,13 @@ impl World {
         Ok(())
     }
 
-    fn state_of(&self, stream: &Stream) -> Option<StateOf<'_>> {
-        Some(match stream {
+    /// Appends the state of a stream as it is hashed; `None` where it has none.
+    fn write_state_of(
+        &self,
+        out: &mut Vec<u8>,
+        stream: &Stream,
+    ) -> Option<Result<(), RecordError>> {
+        let state = match stream {
             Stream::Ledger => StateOf::Ledger {
                 parameters: self.parameters().map(|(position, _)| position),
                 rules_version: self.rules_version(),
@@ -159,26 +145,22 @@ impl World {
                 agent: self.agents.get(did)?,
                 trust: self.trust(*did),
             },
-            Stream::Of(Subject::Interaction(id)) => StateOf::Interaction(&self.latest(*id)?.state),
-            Stream::Of(Subject::Contract(id)) => {
-                StateOf::Contract(&self.latest_contract(*id)?.state)
-            }
-            Stream::Of(Subject::Descriptor(did)) => {
-                StateOf::Descriptor(&self.descriptor(*did)?.state)
-            }
-            Stream::Of(Subject::Session(id)) => {
-                StateOf::Session(&self.subjects.sessions.latest(*id)?.state)
-            }
-            Stream::Of(Subject::Agreement(id)) => {
-                StateOf::Agreement(&self.subjects.agreements.latest(*id)?.state)
-            }
-            Stream::Of(Subject::Conduct(did)) => StateOf::Conduct(&self.conduct(*did)?.state),
-            Stream::Of(Subject::Round(id)) => {
-                let state = &self.subjects.rounds.latest(*id)?.state;
-                StateOf::Round(Box::new(state.hashed()))
-            }
+            Stream::Of(subject) => return Some(write_subject(out, self.latest_state(*subject)?)),
             Stream::Roots => return None,
-        })
+        };
+        Some(write_canonical(out, &state))
+    }
+}
+
+fn write_subject(out: &mut Vec<u8>, state: SubjectState<'_>) -> Result<(), RecordError> {
+    match state {
+        SubjectState::Interaction(state) => write_state(out, state),
+        SubjectState::Contract(state) => write_canonical(out, state),
+        SubjectState::Descriptor(state) => write_canonical(out, state),
+        SubjectState::Session(state) => write_canonical(out, state),
+        SubjectState::Agreement(state) => write_canonical(out, state),
+        SubjectState::Conduct(state) => write_canonical(out, state),
+        SubjectState::Round(state) => write_canonical(out, &state.hashed()),
     }
 }
 

@@ -51,7 +51,7 @@ impl World {
         };
         let due = watches.looks.iter().take_while(|(due, _)| *due <= head_at);
         let looked_for = due
-            .filter_map(|(_, id)| self.interactions.get(id)?.state.watched())
+            .filter_map(|(_, id)| self.interaction(*id)?.state.watched())
             .flat_map(|payment| hashes(payment.declared));
         let gone = watches.gone.iter().map(|(tx_hash, _)| *tx_hash);
         looked_for.chain(gone).collect()
@@ -86,7 +86,7 @@ impl World {
     /// Payers and payees of the payments that wait for a transaction.
     pub fn payment_accounts(&self, network: &str, tx_hash: TxHash) -> BTreeSet<EvmAddress> {
         let payments = self.declarers_of(network, tx_hash).filter_map(|(_, id)| {
-            let watched = self.interactions.get(id)?.state.watched()?;
+            let watched = self.interaction(*id)?.state.watched()?;
             watched.accounts(tx_hash)
         });
         payments.flatten().collect()
@@ -95,7 +95,7 @@ impl World {
     /// Whether an interaction that is not over declared the transaction.
     pub fn is_awaited(&self, network: &str, tx_hash: TxHash) -> bool {
         self.declarers_of(network, tx_hash)
-            .filter_map(|(_, id)| self.interactions.get(id))
+            .filter_map(|(_, id)| self.interaction(*id))
             .any(|live| !live.state.name().is_terminal())
     }
 

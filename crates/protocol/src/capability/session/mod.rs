@@ -114,12 +114,13 @@ impl Machine for Session {
         Some(Told::news(News::SessionClosed, code, related))
     }
 
-    fn after_downtime(state: &State, gap_ms: u64, _back_at: TimestampMs) -> Option<State> {
-        let deadline = state.deadline?.saturating_add_ms(gap_ms);
-        Some(State {
-            deadline: Some(deadline),
-            ..state.clone()
-        })
+    fn moves_with_downtime(state: &State) -> bool {
+        state.deadline.is_some()
+    }
+
+    fn after_downtime(state: State, gap_ms: u64, _back_at: TimestampMs) -> State {
+        let deadline = state.deadline.map(|at| at.saturating_add_ms(gap_ms));
+        State { deadline, ..state }
     }
 
     fn parameters(state: &State) -> &Arc<Parameters> {

@@ -467,9 +467,7 @@ fn evolved(
 /// What an event of the `ledger` or a `network` stream does to an interaction.
 fn moved(state: State, record: &Record) -> State {
     match (&record.stream, &record.event) {
-        (_, Event::Ledger(LedgerEvent::Resumed(resumed))) => {
-            state.after_downtime(resumed.gap_ms).unwrap_or(state)
-        }
+        (_, Event::Ledger(LedgerEvent::Resumed(resumed))) => state.after_downtime(resumed.gap_ms),
         (StreamName::Network(name), Event::Network(NetworkEvent::Blind(_))) => {
             state.blinded(name, record.at)
         }

@@ -434,9 +434,7 @@ impl World {
         let away = (self.log.len() as u64, to_ms - from_ms, self.now);
         self.aways.push(away);
         for state in self.states.values_mut() {
-            if let Some(moved) = state.after_downtime(to_ms - from_ms, self.now) {
-                *state = moved;
-            }
+            *state = state.clone().after_downtime(to_ms - from_ms, self.now);
         }
         self.lapse();
     }
@@ -474,9 +472,7 @@ impl World {
     fn be_away(&mut self, of: &World, is_then: impl Fn(u64) -> bool) {
         for (_, gap_ms, back_at) in of.aways.iter().filter(|(at, ..)| is_then(*at)) {
             for state in self.states.values_mut() {
-                if let Some(moved) = state.after_downtime(*gap_ms, *back_at) {
-                    *state = moved;
-                }
+                *state = state.clone().after_downtime(*gap_ms, *back_at);
             }
         }
     }

@@ -143,11 +143,13 @@ impl Machine for Pledge {
         is_due.then(|| Told::error(DUE, before.record.envelope))
     }
 
-    fn after_downtime(state: &State, gap_ms: u64, _back_at: TimestampMs) -> Option<State> {
-        (!state.is_due).then(|| State {
-            deadline: state.deadline.saturating_add_ms(gap_ms),
-            ..state.clone()
-        })
+    fn moves_with_downtime(state: &State) -> bool {
+        !state.is_due
+    }
+
+    fn after_downtime(state: State, gap_ms: u64, _back_at: TimestampMs) -> State {
+        let deadline = state.deadline.saturating_add_ms(gap_ms);
+        State { deadline, ..state }
     }
 
     fn parameters(state: &State) -> &Arc<Parameters> {
