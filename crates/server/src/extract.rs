@@ -5,9 +5,9 @@ use crate::body;
 use crate::error::ApiError;
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_ENCODING;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, Uri};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use std::fmt::Display;
@@ -56,11 +56,13 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let text = parameter(parts, state).await?;
-        let named = text.parse();
-        named.map(Named).map_err(|fault| {
-            ApiError::malformed(format!("the last part of the path is no id: {fault}"))
-        })
+        text.parse().map(Named).map_err(no_id)
     }
+}
+
+/// Refuses a parameter of a path that is no id.
+pub(crate) fn no_id(fault: impl Display) -> ApiError {
+    ApiError::malformed(format!("the last part of the path is no id: {fault}"))
 }
 
 /// An agent, by the UUID of its DID.
@@ -86,15 +88,23 @@ where
 {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let query = Query::from_request_parts(parts, state).await;
-        query.map(|Query(asked)| Asked(asked)).map_err(|fault| {
-            let text = fault.body_text();
-            // What axum puts in front names nothing that whoever asked has written.
-            let text = text.strip_prefix("Failed to deserialize query string: ");
-            ApiError::malformed(text.map_or_else(|| fault.body_text(), str::to_owned))
-        })
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        asked(&parts.uri).map(Asked)
     }
+}
+
+/// Reads the query of `uri`.
+///
+/// # Errors
+/// 400 for a parameter that is unknown, missing or malformed.
+pub(crate) fn asked<T: DeserializeOwned>(uri: &Uri) -> Result<T, ApiError> {
+    let query = Query::try_from_uri(uri);
+    query.map(|Query(asked)| asked).map_err(|fault| {
+        let text = fault.body_text();
+        // What axum puts in front names nothing that whoever asked has written.
+        let text = text.strip_prefix("Failed to deserialize query string: ");
+        ApiError::malformed(text.map_or_else(|| fault.body_text(), str::to_owned))
+    })
 }
 
 /// An agent in the query, by the UUID of its DID.
@@ -135,7 +145,11 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bounded<MIN, MAX>
     }
 }
 
-async fn parameter<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<String, ApiError> {
+/// The one parameter of a path, as a text.
+pub(crate) async fn parameter<S: Send + Sync>(
+    parts: &mut Parts,
+    state: &S,
+) -> Result<String, ApiError> {
     let path = Path::<String>::from_request_parts(parts, state).await;
     path.map(|Path(text)| text)
         .map_err(|_| ApiError::malformed("the path cannot be read: percent-encode UTF-8"))

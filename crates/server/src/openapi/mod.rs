@@ -1,7 +1,8 @@
 //! The HTTP interface, described for programs: OpenAPI 3.1 at `/openapi.json`, rendered at `/docs`.
 //!
 //! A route and its description are added in one call ([`Routes::add`]) from one place, the
-//! attribute on the handler, so neither can exist without the other. Types that are answered describe
+//! attribute on the handler, so neither can exist without the other; where one handler serves subjects of several
+//! kinds, `routes::subjects` adds what differs ([`Routes::add_for`]). Types that are answered describe
 //! themselves (`x811_protocol::answer`, and beside their handlers); what is put together otherwise has its
 //! schema in `schema` and the files beside it, and is tested from outside, over the running server.
 
@@ -9,6 +10,7 @@ mod absent;
 pub(crate) mod capability;
 pub(crate) mod discovery;
 pub(crate) mod negotiation;
+pub(crate) mod of_kind;
 pub(crate) mod payloads;
 mod refused;
 pub(crate) mod round;
@@ -17,6 +19,7 @@ mod security;
 
 pub(crate) use refused::Refused;
 
+use of_kind::{OfKind, Schemas};
 use payloads::Payloads;
 use security::Schemes;
 
@@ -28,9 +31,7 @@ use axum::middleware::map_response;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::MethodRouter;
 use utoipa::__dev::{SchemaReferences, Tags};
-use utoipa::openapi::RefOr;
 use utoipa::openapi::path::Paths;
-use utoipa::openapi::schema::Schema;
 use utoipa::{OpenApi, openapi};
 use utoipa_swagger_ui::SwaggerUi;
 
@@ -74,7 +75,7 @@ impl<T: utoipa::Path + Tags<'static> + SchemaReferences> Described for T {}
 pub(crate) struct Routes<S> {
     router: Router<S>,
     paths: Paths,
-    schemas: Vec<(String, RefOr<Schema>)>,
+    schemas: Schemas,
 }
 
 impl<S: Clone + Send + Sync + 'static> Routes<S> {
@@ -82,7 +83,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
         Routes {
             router: Router::new(),
             paths: Paths::new(),
-            schemas: Vec::new(),
+            schemas: Schemas::new(),
         }
     }
 
@@ -90,7 +91,15 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
     pub(crate) fn add<P: Described>(mut self, handler: MethodRouter<S>) -> Self {
         let path = P::path();
         self.router = self.router.route(&path, handler);
-        self.describe::<P>(path);
+        self.describe::<P>(path, None);
+        self
+    }
+
+    /// The same for an operation on subjects of one kind.
+    pub(crate) fn add_for<P: Described>(mut self, kind: OfKind, handler: MethodRouter<S>) -> Self {
+        let path = P::path().replace("{kind}", kind.path);
+        self.router = self.router.route(&path, handler);
+        self.describe::<P>(path, Some(kind));
         self
     }
 
@@ -103,15 +112,18 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
             |at| format!("{}{{*{}", &path[..at], &path[at + 1..]),
         );
         self.router = self.router.route(&below, handler);
-        self.describe::<P>(path);
+        self.describe::<P>(path, None);
         self
     }
 
-    fn describe<P: Described>(&mut self, path: String) {
+    fn describe<P: Described>(&mut self, path: String, kind: Option<OfKind>) {
         let mut operation = P::operation();
         // What the macro says of tags it leaves to who collects operations.
         let tags = P::tags().into_iter().map(str::to_owned);
         operation.tags = Some(tags.collect());
+        if let Some(kind) = kind {
+            kind.complete(&mut operation, &mut self.schemas);
+        }
         self.paths.add_path_operation(path, P::methods(), operation);
         P::schemas(&mut self.schemas);
     }

@@ -1,9 +1,9 @@
 //! `GET /api/v1/agents/{uuid}` and what is below it: what is registered of an agent, whatever its standing; whether
 //! it may act and is there; what it has earned; the records that gave it its keys; what it says that it can do.
 
-use super::interaction::Question;
 use super::message_by_id::FoundEnvelope;
 use super::stream_page::{self, StreamPage};
+use super::subject::Question;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked, Bounded, MAX_INTEGER};

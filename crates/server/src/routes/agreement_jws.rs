@@ -4,6 +4,7 @@
 //! its bundle alone.
 
 use super::subject::readable;
+use super::subjects::AGREEMENT;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER};
@@ -23,7 +24,7 @@ use x811_protocol::canonical::to_canonical;
 use x811_protocol::envelope::ParsedEnvelope;
 use x811_protocol::event::{Effect, Event};
 use x811_protocol::facts::{CapabilityFacts, Facts};
-use x811_protocol::id::{AgreementId, SessionId};
+use x811_protocol::id::SessionId;
 use x811_protocol::jws::{JwsSignature, general};
 use x811_protocol::stream::{Stream, Subject};
 use x811_world::row::SubjectRow;
@@ -65,8 +66,7 @@ pub(super) async fn handle<C: Clock>(
     Asked(question): Asked<Question>,
 ) -> Result<Json<Value>, ReadRefusal> {
     app.rows_as_they_come().await;
-    let subject = AgreementId::lenient(&id).ok().map(Subject::Agreement);
-    let row = readable(&app, &reader, subject).await?;
+    let row = readable(&app, &reader, &AGREEMENT, (AGREEMENT.subject)(&id).ok()).await?;
     let session = session_of(&app, &row, question.revision.map(|revision| revision.0)).await?;
     Ok(Json(rendered(&app, session, row.last_position).await?))
 }

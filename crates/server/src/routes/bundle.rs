@@ -1,15 +1,14 @@
-//! `GET /api/v1/…/bundle`: a subject and every stream that it rests on, in one file that is audited offline.
+//! `GET /api/v1/{kind}/{id}/bundle`, and of capabilities: a subject and every stream that it rests on, in one file that is audited offline.
 //!
 //! It is made while it is sent: one that was cut off has no trailer.
 
 use super::agent::in_force;
 use super::log::TEXT;
-use super::round_readers::{may_read_votes, still_open};
-use super::subject::readable;
-use super::{interaction, negotiation, round_readers};
+use super::round_readers::still_open;
+use super::subject::{SubjectOf, may_read_votes, readable};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::{AgentOf, Named};
+use crate::extract::AgentOf;
 use crate::limits::Client;
 use crate::openapi::Refused;
 use crate::openapi::schema::AgentUuid;
@@ -18,7 +17,7 @@ use crate::streamed::WHOLE_BYTES;
 use crate::unread;
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
@@ -26,7 +25,6 @@ use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::export::{BundleError, SubjectBundle};
 use x811_ledger::port::ReadModel as _;
-use x811_protocol::id::{AgreementId, InteractionId, RoundId, SessionId};
 use x811_protocol::stream::Subject;
 
 /// The bundle, to be kept byte for byte: `x811 audit` checks it
@@ -40,117 +38,22 @@ pub(super) struct BundleFile(
     String,
 );
 
-/// 200, or 404, also to those who are no party to it. Waits a moment for a checkpoint that covers
-/// its last record. It is made while it is sent: one that was cut off has no trailer.
-#[utoipa::path(
-    get,
-    path = "/api/v1/interactions/{id}/bundle",
-    operation_id = "readBundle",
-    tag = "interactions",
-    params(("id" = InteractionId, Path, description = "Envelope id of its REQUEST")),
-    responses(BundleFile, Refused),
-    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
-)]
-pub(super) async fn of_interaction<C: Clock>(
-    reader: Reader,
-    State(app): State<Arc<App<C>>>,
-    Extension(client): Extension<Client>,
-    Named(id): Named<InteractionId>,
-) -> Result<Response, ReadRefusal> {
-    app.rows_as_they_come().await;
-    let row = interaction::readable(&app, &reader, id).await?;
-    answer(app, client, Subject::Interaction(id), row.last_position).await
-}
-
 /// 200, or 404, also to those who take no part in it. Waits a moment for a checkpoint that covers
 /// its last record. It is made while it is sent: one that was cut off has no trailer.
 #[utoipa::path(
     get,
-    path = "/api/v1/negotiations/{id}/bundle",
-    operation_id = "readNegotiationBundle",
-    tag = "negotiations",
-    params(("id" = String, Path, description = "`neg-` and the envelope id of its offer")),
+    path = "/api/v1/{kind}/{id}/bundle",
     responses(BundleFile, Refused),
     security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
 )]
-pub(super) async fn of_negotiation<C: Clock>(
+pub(super) async fn handle<C: Clock>(
     reader: Reader,
     State(app): State<Arc<App<C>>>,
     Extension(client): Extension<Client>,
-    Path(id): Path<String>,
+    SubjectOf { kind, subject }: SubjectOf,
 ) -> Result<Response, ReadRefusal> {
     app.rows_as_they_come().await;
-    let (_, row) = negotiation::readable(&app, &reader, &id).await?;
-    answer(app, client, row.subject, row.last_position).await
-}
-
-/// 200, or 404, also to those who take no part in it. Waits a moment for a checkpoint that covers
-/// its last record. It is made while it is sent: one that was cut off has no trailer.
-#[utoipa::path(
-    get,
-    path = "/api/v1/sessions/{id}/bundle",
-    operation_id = "readSessionBundle",
-    tag = "capabilities",
-    params(("id" = String, Path, description = "The envelope id of its request")),
-    responses(BundleFile, Refused),
-    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
-)]
-pub(super) async fn of_session<C: Clock>(
-    reader: Reader,
-    State(app): State<Arc<App<C>>>,
-    Extension(client): Extension<Client>,
-    Path(id): Path<String>,
-) -> Result<Response, ReadRefusal> {
-    app.rows_as_they_come().await;
-    let subject = SessionId::lenient(&id).ok().map(Subject::Session);
-    let row = readable(&app, &reader, subject).await?;
-    answer(app, client, row.subject, row.last_position).await
-}
-
-/// 200, or 404, also to those who take no part in it. Waits a moment for a checkpoint that covers
-/// its last record. It is made while it is sent: one that was cut off has no trailer.
-#[utoipa::path(
-    get,
-    path = "/api/v1/agreements/{id}/bundle",
-    operation_id = "readAgreementBundle",
-    tag = "capabilities",
-    params(("id" = String, Path, description = "The envelope id of the request of its first session")),
-    responses(BundleFile, Refused),
-    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
-)]
-pub(super) async fn of_agreement<C: Clock>(
-    reader: Reader,
-    State(app): State<Arc<App<C>>>,
-    Extension(client): Extension<Client>,
-    Path(id): Path<String>,
-) -> Result<Response, ReadRefusal> {
-    app.rows_as_they_come().await;
-    let subject = AgreementId::lenient(&id).ok().map(Subject::Agreement);
-    let row = readable(&app, &reader, subject).await?;
-    answer(app, client, row.subject, row.last_position).await
-}
-
-/// 200, or 404, also to those who take no part in it; 422 CCN-4012 before the round and all that it names are
-/// decided, as it holds all votes. Waits a moment for a checkpoint that covers its last record. It is made
-/// while it is sent: one that was cut off has no trailer.
-#[utoipa::path(
-    get,
-    path = "/api/v1/rounds/{id}/bundle",
-    operation_id = "readRoundBundle",
-    tag = "rounds",
-    params(("id" = String, Path, description = "The envelope id of its proposal")),
-    responses(BundleFile, Refused),
-    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
-)]
-pub(super) async fn of_round<C: Clock>(
-    reader: Reader,
-    State(app): State<Arc<App<C>>>,
-    Extension(client): Extension<Client>,
-    Path(id): Path<String>,
-) -> Result<Response, ReadRefusal> {
-    app.rows_as_they_come().await;
-    let subject = RoundId::lenient(&id).ok().map(Subject::Round);
-    let row = round_readers::readable(&app, &reader, subject).await?;
+    let row = readable(&app, &reader, kind, subject).await?;
     if !may_read_votes(&app, &reader, &row) {
         return Err(still_open().into());
     }
@@ -179,7 +82,7 @@ pub(super) async fn of_capabilities<C: Clock>(
 }
 
 /// The bundle of a subject whose last record is at that position.
-pub(super) async fn answer<C: Clock>(
+async fn answer<C: Clock>(
     app: Arc<App<C>>,
     client: Client,
     subject: Subject,

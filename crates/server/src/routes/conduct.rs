@@ -2,7 +2,7 @@
 //! whether it is excluded from new sessions and rounds, and that an operator lifts this (capability.md, "Breach and
 //! exclusion").
 
-use super::interaction::Question;
+use super::subject::Question;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{AgentOf, Asked, Bounded, MAX_INTEGER};

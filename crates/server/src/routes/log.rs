@@ -5,7 +5,8 @@
 //! never changes under its name, so it may be kept for ever; by caches that serve others only
 //! where everybody may read it.
 
-use super::round_readers;
+use super::round_readers::is_vote;
+use super::subject;
 use super::well_known::JSON;
 use crate::app::App;
 use crate::error::ApiError;
@@ -365,18 +366,6 @@ async fn may_read<C: Clock>(
 ) -> Result<bool, ApiError> {
     let stream: Option<Stream> = record.stream().parse().ok();
     Ok(match stream {
-        Some(Stream::Of(Subject::Interaction(id))) => {
-            let row = app.ledger.read_model().interaction(id).await?;
-            row.is_some_and(|row| reader.may_read(&[row.initiator, row.provider]))
-        }
-        Some(Stream::Of(subject @ Subject::Round(_))) => {
-            let row = app.ledger.read_model().subject(subject).await?;
-            let Some(row) = row.filter(|row| round_readers::may_read(app, reader, row)) else {
-                return Ok(false);
-            };
-            round_readers::may_read_votes(app, reader, &row)
-                || !round_readers::is_vote(&stored::event(record)?)
-        }
         Some(Stream::Mail(_)) => {
             let event = stored::event(record)?;
             let parties = event.envelope().map(|header| [header.from, header.to]);
@@ -389,10 +378,12 @@ async fn may_read<C: Clock>(
             | Stream::Agent(_)
             | Stream::Roots,
         ) => true,
-        // Whoever takes part in it, and nobody else.
         Some(Stream::Of(subject)) => {
-            let row = app.ledger.read_model().subject(subject).await?;
-            row.is_some_and(|row| reader.may_read(&row.members))
+            let row = subject::row(app, subject).await?;
+            let Some(row) = row.filter(|row| subject::may_read(app, reader, row)) else {
+                return Ok(false);
+            };
+            subject::may_read_votes(app, reader, &row) || !is_vote(&stored::event(record)?)
         }
         None => return Err(ApiError::damaged(record.position())),
     })

@@ -1,6 +1,6 @@
-//! The HTTP interface (ledger-contract.md section 6). Where subjects of several kinds have the same endpoint
-//! (`bundle`, `history`, `erasure`, `lists`), one file has all of them, and so it is with what there is of an agent,
-//! of the log and for the published SDK.
+//! The HTTP interface (ledger-contract.md section 6). One file has all that there is of an agent, of the log and for the
+//! published SDK. Subjects of every kind have the same routes (`subjects`): `{kind}` is `interactions`,
+//! `negotiations`, `sessions`, `agreements` or `rounds`; interactions have no list, and of rounds nothing is erased.
 //!
 //! | method and path | what |
 //! |---|---|
@@ -23,34 +23,16 @@
 //! | `POST /api/v1/messages/{uuid}/ack` | ¶how far it has dealt with them: `through` |
 //! | `POST /api/v1/tokens` | ¶a short-lived token: `scope`, `ttl_s` |
 //! | `GET /api/v1/messages/by-id/{id}` | *an accepted envelope and its first answer |
-//! | `GET /api/v1/interactions/{id}` | *an interaction: `min_position` |
+//! | `GET /api/v1/{kind}` | *an agent's subjects of a kind: `party`, of rounds `member`, `after`, `limit`, `min_position`; of agreements also `consumer`, `provider`, `type`, `as_of` |
+//! | `GET /api/v1/{kind}/{id}` | *a subject as it stands: `min_position` |
+//! | `GET /api/v1/{kind}/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
+//! | `GET /api/v1/{kind}/{id}/bundle` | *it and what it rests on, to be audited offline; of a round once it is decided |
+//! | `POST /api/v1/{kind}/{id}/erasure` | ‡have bodies erased: `reason_code` |
 //! | `GET /api/v1/interactions/{id}/settlement` | *where its money is: `min_position` |
-//! | `GET /api/v1/interactions/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
-//! | `GET /api/v1/interactions/{id}/bundle` | *it and what it rests on, to be audited offline |
 //! | `GET /api/v1/interactions/{id}/receipt` | *proof of its payment, for anybody |
-//! | `POST /api/v1/interactions/{id}/erasure` | ‡have bodies erased: `reason_code` |
-//! | `GET /api/v1/negotiations` | *an agent's: `party`, `after`, `limit`, `min_position` |
-//! | `GET /api/v1/negotiations/{id}` | *a negotiation as a contract: `min_position` |
-//! | `GET /api/v1/negotiations/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
-//! | `GET /api/v1/negotiations/{id}/bundle` | *it and what it rests on, to be audited offline |
-//! | `POST /api/v1/negotiations/{id}/erasure` | ‡have its bodies erased: `reason_code` |
-//! | `GET /api/v1/sessions` | *an agent's: `party`, `after`, `limit`, `min_position` |
-//! | `GET /api/v1/sessions/{id}` | *a session about a capability: `min_position` |
-//! | `GET /api/v1/sessions/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
-//! | `GET /api/v1/sessions/{id}/bundle` | *it and what it rests on, to be audited offline |
-//! | `POST /api/v1/sessions/{id}/erasure` | ‡have its bodies erased: `reason_code` |
+//! | `GET /api/v1/agreements/{id}/jws` | *what both signed, for strangers' tools: `revision` |
 //! | `GET /api/v1/agents/{uuid}/conduct` | *breaches that it answers for: `min_position` |
 //! | `POST /api/v1/agents/{uuid}/conduct/lift` | ‡lift its exclusion from sessions: `excluded` |
-//! | `GET /api/v1/agreements` | *an agent's: `party`, `consumer`, `provider`, `type`, `as_of`, `after`, `limit`, `min_position` |
-//! | `GET /api/v1/agreements/{id}` | *an agreement: `min_position` |
-//! | `GET /api/v1/agreements/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
-//! | `GET /api/v1/agreements/{id}/bundle` | *it and what it rests on, to be audited offline |
-//! | `GET /api/v1/agreements/{id}/jws` | *what both signed, for strangers' tools: `revision` |
-//! | `POST /api/v1/agreements/{id}/erasure` | ‡have its bodies erased: `reason_code` |
-//! | `GET /api/v1/rounds` | *an agent's: `member`, `after`, `limit`, `min_position` |
-//! | `GET /api/v1/rounds/{id}` | *a round: `min_position` |
-//! | `GET /api/v1/rounds/{id}/history` | *its records: `after_seq`, `limit`, `min_position` |
-//! | `GET /api/v1/rounds/{id}/bundle` | *it and what it rests on, once it is decided, to be audited offline |
 //! | `GET /api/v1/escalations` | *rounds that wait for a human: `after`, `limit`, `min_position` |
 //! | `GET /api/v1/escalations/{id}` | *what a human decides on: `min_position` |
 //! | `GET /api/v1/traces/{wid}` | *what a round and its retries rest on, signed: `format`, `min_position` |
@@ -86,8 +68,7 @@ mod health;
 mod heartbeat;
 mod history;
 mod inbox;
-mod interaction;
-mod listing;
+mod list_queries;
 mod lists;
 mod log;
 mod message_by_id;
@@ -101,6 +82,7 @@ mod settlement;
 mod stream;
 mod stream_page;
 mod subject;
+mod subjects;
 mod tokens;
 mod trace;
 mod well_known;
@@ -129,7 +111,7 @@ pub(crate) fn router<C: Clock>(app: &Arc<App<C>>) -> Router {
 }
 
 pub(crate) fn all<C: Clock>() -> Routes<Arc<App<C>>> {
-    Routes::new()
+    subjects::add(Routes::new())
         .add::<post_message::__path_handle>(post(post_message::handle::<C>))
         .add::<agents::__path_handle>(get(agents::handle::<C>))
         .add::<sdk::__path_register>(post(sdk::register::<C>))
@@ -153,39 +135,16 @@ pub(crate) fn all<C: Clock>() -> Routes<Arc<App<C>>> {
         .add::<acknowledge::__path_handle>(post(acknowledge::handle::<C>))
         .add::<tokens::__path_handle>(post(tokens::handle::<C>))
         .add::<message_by_id::__path_handle>(get(message_by_id::handle::<C>))
-        .add::<interaction::__path_handle>(get(interaction::handle::<C>))
         .add::<settlement::__path_handle>(get(settlement::handle::<C>))
-        .add::<history::__path_of_interaction>(get(history::of_interaction::<C>))
-        .add::<bundle::__path_of_interaction>(get(bundle::of_interaction::<C>))
         .add::<agent::__path_capabilities>(get(agent::capabilities::<C>))
         .add::<bundle::__path_of_capabilities>(get(bundle::of_capabilities::<C>))
-        .add::<lists::__path_negotiations>(get(lists::negotiations::<C>))
-        .add::<negotiation::__path_handle>(get(negotiation::handle::<C>))
-        .add::<history::__path_of_negotiation>(get(history::of_negotiation::<C>))
-        .add::<bundle::__path_of_negotiation>(get(bundle::of_negotiation::<C>))
-        .add::<erasure::__path_of_negotiation>(post(erasure::of_negotiation::<C>))
-        .add::<lists::__path_sessions>(get(lists::sessions::<C>))
-        .add::<agreement_list::__path_handle>(get(agreement_list::handle::<C>))
-        .add::<subject::__path_session>(get(subject::session::<C>))
-        .add::<history::__path_of_session>(get(history::of_session::<C>))
-        .add::<bundle::__path_of_session>(get(bundle::of_session::<C>))
-        .add::<erasure::__path_of_session>(post(erasure::of_session::<C>))
-        .add::<erasure::__path_of_agreement>(post(erasure::of_agreement::<C>))
-        .add::<bundle::__path_of_agreement>(get(bundle::of_agreement::<C>))
         .add::<agreement_jws::__path_handle>(get(agreement_jws::handle::<C>))
-        .add::<subject::__path_agreement>(get(subject::agreement::<C>))
-        .add::<history::__path_of_agreement>(get(history::of_agreement::<C>))
-        .add::<lists::__path_rounds>(get(lists::rounds::<C>))
-        .add::<subject::__path_round>(get(subject::round::<C>))
-        .add::<history::__path_of_round>(get(history::of_round::<C>))
-        .add::<bundle::__path_of_round>(get(bundle::of_round::<C>))
-        .add::<lists::__path_escalations>(get(lists::escalations::<C>))
+        .add::<escalation::__path_list>(get(escalation::list::<C>))
         .add::<escalation::__path_handle>(get(escalation::handle::<C>))
         .add::<trace::__path_handle>(get(trace::handle::<C>))
         .add::<receipt::__path_handle>(get(receipt::handle::<C>))
         .add::<conduct::__path_read>(get(conduct::read::<C>))
         .add::<conduct::__path_lift>(post(conduct::lift::<C>))
-        .add::<erasure::__path_of_interaction>(post(erasure::of_interaction::<C>))
         .add::<log::__path_proof>(get(log::proof::<C>))
         .add::<log::__path_checkpoint>(get(log::checkpoint::<C>))
         .add::<log::__path_refreshed>(get(log::refreshed::<C>))

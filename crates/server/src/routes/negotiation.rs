@@ -1,16 +1,9 @@
-//! `GET /api/v1/negotiations/{id}`: a negotiation in the members of the published page (contract.md,
+//! The answer of `GET /api/v1/negotiations/{id}`: a negotiation in the members of the published page (contract.md,
 //! "Rendered contract, XAP").
 
-use super::interaction::Question;
 use crate::app::App;
 use crate::error::ApiError;
-use crate::extract::Asked;
-use crate::openapi::Refused;
-use crate::signed_read::{ReadRefusal, Reader};
 use crate::stored;
-use axum::Json;
-use axum::extract::{Path, State};
-use std::sync::Arc;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
 use x811_protocol::contract_page::{
@@ -28,51 +21,8 @@ use x811_world::row::SubjectRow;
 /// More turns than any negotiation has records that say something.
 const MAX_ENTRIES: usize = 1_000;
 
-/// 200, or 404, also to those who take no part in it.
-#[utoipa::path(
-    get,
-    path = "/api/v1/negotiations/{id}",
-    operation_id = "readNegotiation",
-    tag = "negotiations",
-    params(("id" = String, Path, description = "`neg-` and the envelope id of its offer"), Question),
-    responses((status = 200, description = "The contract", body = ContractPage), Refused),
-    security(("signature" = [], "signature_input" = []), ("bearer" = []), ()),
-)]
-pub(super) async fn handle<C: Clock>(
-    reader: Reader,
-    State(app): State<Arc<App<C>>>,
-    Path(id): Path<String>,
-    Asked(question): Asked<Question>,
-) -> Result<Json<ContractPage>, ReadRefusal> {
-    question.await_rows(&app).await?;
-    let (id, row) = readable(&app, &reader, &id).await?;
-    Ok(Json(page(&app, id, &row).await?))
-}
-
-/// The negotiation as the rows have it, for those who may read it; 404 for all others.
-pub(super) async fn readable<C: Clock>(
-    app: &App<C>,
-    reader: &Reader,
-    id: &str,
-) -> Result<(ContractId, SubjectRow), ReadRefusal> {
-    let not_found = || {
-        ApiError::not_found(
-            "no negotiation that you may read has this id: it is neg- and the envelope id of its \
-             offer, and its two parties read it",
-        )
-    };
-    let id = ContractId::from_public(id).map_err(|_| not_found())?;
-    let row = app
-        .ledger
-        .read_model()
-        .subject(Subject::Contract(id))
-        .await?;
-    let row = row.filter(|row| reader.may_read(&row.members));
-    Ok((id, row.ok_or_else(not_found)?))
-}
-
 /// The page, from the records and their bodies.
-async fn page<C: Clock>(
+pub(super) async fn page<C: Clock>(
     app: &App<C>,
     id: ContractId,
     row: &SubjectRow,

@@ -1,6 +1,7 @@
 //! `GET /api/v1/interactions/{id}/receipt`: proof of the payment, in one file for anybody.
 
-use super::interaction::readable;
+use super::subject::readable;
+use super::subjects::INTERACTION;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Named};
@@ -14,8 +15,10 @@ use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 use x811_ledger::clock::Clock;
+use x811_ledger::port::ReadModel as _;
 use x811_ledger::receipt::{self, Issuer};
 use x811_protocol::id::InteractionId;
+use x811_protocol::stream::Subject;
 
 const JSON: &str = "application/json";
 const COSE: &str = "application/cose; cose-type=\"cose-sign1\"";
@@ -65,7 +68,11 @@ pub(super) async fn handle<C: Clock>(
     Asked(question): Asked<Question>,
 ) -> Result<impl IntoResponse, ReadRefusal> {
     app.rows_as_they_come().await;
-    let row = readable(&app, &reader, id).await?;
+    let subject = Some(Subject::Interaction(id));
+    readable(&app, &reader, &INTERACTION, subject).await?;
+    // The receipt is made of the row in the form that only interactions have.
+    let row = app.ledger.read_model().interaction(id).await?;
+    let row = row.ok_or_else(|| ApiError::not_found(INTERACTION.not_found))?;
     let signed = app.signed_over(row.last_position).await?;
     app.rows_reflect(signed.checkpoint.size - 1).await?;
     let (store, rows) = (app.ledger.store(), app.ledger.read_model());

@@ -1,9 +1,10 @@
-//! Who reads what of a round: its members, humans who are named and asked, auditors. Before it is decided
+//! Who is told what of a round: its members, humans who are named and asked, auditors. Before it is decided
 //! nobody reads what others voted (round.md, "Messages and facts").
 
+use super::subject::{humans, may_read, may_read_votes};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::signed_read::{ReadRefusal, Reader};
+use crate::signed_read::Reader;
 use crate::stored;
 use x811_ledger::clock::Clock;
 use x811_ledger::port::ReadModel as _;
@@ -15,34 +16,6 @@ use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::round;
 use x811_protocol::stream::{Stream, Subject};
 use x811_world::row::SubjectRow;
-
-/// The row of that round, for those who may read it; 404 for all others.
-pub(super) async fn readable<C: Clock>(
-    app: &App<C>,
-    reader: &Reader,
-    subject: Option<Subject>,
-) -> Result<SubjectRow, ReadRefusal> {
-    let not_found = || {
-        ApiError::not_found(
-            "no round of that id that you may read is here: it is named by the envelope id of its proposal, \
-             and its members read it",
-        )
-    };
-    let subject = subject.ok_or_else(not_found)?;
-    let row = app.ledger.read_model().subject(subject).await?;
-    let row = row.filter(|row| may_read(app, reader, row));
-    Ok(row.ok_or_else(not_found)?)
-}
-
-/// Whether it is theirs: members read it, humans once they were asked.
-pub(super) fn may_read<C: Clock>(app: &App<C>, reader: &Reader, row: &SubjectRow) -> bool {
-    reader.may_read(&row.members) || row.detail["escalated"] == true && reader.may_read(humans(app))
-}
-
-fn humans<C: Clock>(app: &App<C>) -> &[Did] {
-    let rounds = app.parameters.rounds.as_ref();
-    rounds.map_or(&[], |rounds| &rounds.humans)
-}
 
 /// Whether a notice in that stream is for that agent too, which it is not addressed to: members of a round
 /// get those of the round, but for what was noticed; that, and escalations, the humans get who are named.
@@ -73,17 +46,6 @@ fn round_of(stream: &str) -> Option<Subject> {
         Ok(Stream::Of(subject @ Subject::Round(_))) => Some(subject),
         Ok(_) | Err(_) => None,
     }
-}
-
-/// Whether who reads the round may read its votes too: everybody once it is decided, before that only an
-/// agent that leads, and only open ones. Auditors hold to the same.
-pub(super) fn may_read_votes<C: Clock>(app: &App<C>, reader: &Reader, row: &SubjectRow) -> bool {
-    if row.detail.get("outcome").is_some() {
-        return true;
-    }
-    let leader = serde_json::from_value::<Did>(row.detail["leader"].clone());
-    row.detail["voting"] == "open"
-        && leader.is_ok_and(|leader| leader != app.identity.did && reader.alone() == Some(leader))
 }
 
 /// Whether it is said in a round that is theirs, and is no vote that they may not read.

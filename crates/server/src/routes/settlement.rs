@@ -1,7 +1,8 @@
 //! `GET /api/v1/interactions/{id}/settlement`: where the money of an interaction is, what happens
 //! next and when.
 
-use super::interaction::{Question, readable};
+use super::subject::{Question, readable};
+use super::subjects::INTERACTION;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Named};
@@ -18,7 +19,7 @@ use x811_protocol::event::{Event, NetworkEvent};
 use x811_protocol::id::InteractionId;
 use x811_protocol::observation::BlindCause;
 use x811_protocol::settlement_view::SettlementView;
-use x811_protocol::stream::Stream;
+use x811_protocol::stream::{Stream, Subject};
 use x811_world::World;
 use x811_world::settlement_view::{SettlementSources, network_of, settlement_view};
 
@@ -46,7 +47,8 @@ pub(super) async fn handle<C: Clock>(
 ) -> Result<Json<SettlementView>, ReadRefusal> {
     question.await_rows(&app).await?;
     let world = app.ledger.world();
-    let row = readable(&app, &reader, id).await?;
+    let subject = Some(Subject::Interaction(id));
+    let row = readable(&app, &reader, &INTERACTION, subject).await?;
     Ok(Json(view(&app, &world, id, row.last_position).await?))
 }
 

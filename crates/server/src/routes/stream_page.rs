@@ -1,6 +1,6 @@
 //! A page of one stream's records, for the routes that show a stream part by part.
 
-use super::interaction::await_rows;
+use super::subject::await_rows;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Bounded, MAX_INTEGER};

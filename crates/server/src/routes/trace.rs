@@ -79,7 +79,7 @@ pub(super) async fn handle<C: Clock>(
     Path(wid): Path<String>,
     Asked(question): Asked<Question>,
 ) -> Result<Response, ReadRefusal> {
-    super::interaction::await_rows(&app, question.min_position).await?;
+    super::subject::await_rows(&app, question.min_position).await?;
     let (wid, nodes) = read::traced(&app, &reader, &wid).await?;
     if matches!(question.format, Format::Svg) {
         let headers = [

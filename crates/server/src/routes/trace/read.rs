@@ -1,6 +1,6 @@
 //! Which records a trace is made of, who may have it, and its nodes.
 
-use super::super::round_readers;
+use super::super::subject::may_read;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::signed_read::{ReadRefusal, Reader};
@@ -57,12 +57,7 @@ pub(super) async fn traced<C: Clock>(
         let Some(row) = app.ledger.read_model().subject(subject).await? else {
             continue;
         };
-        let is_theirs = if let Subject::Round(_) = subject {
-            round_readers::may_read(app, reader, &row)
-        } else {
-            reader.may_read(&row.members)
-        };
-        if is_theirs {
+        if may_read(app, reader, &row) {
             let nodes = nodes(app, reader, row).await?;
             return Ok((wid, nodes));
         }
@@ -118,7 +113,7 @@ async fn attempts<C: Clock>(
             .subject(Subject::Round(next))
             .await?;
         // A retry may be led by somebody else, and is for its own members.
-        let row = row.filter(|row| round_readers::may_read(app, reader, row));
+        let row = row.filter(|row| may_read(app, reader, row));
         let Some(row) = row else {
             break;
         };
