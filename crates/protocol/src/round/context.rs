@@ -27,8 +27,8 @@ pub struct VoterStanding {
     pub trust_hundredths: u64,
 }
 
-/// What a decision reads besides its own round.
-pub trait Surroundings {
+/// What a decision about a round reads of a [`LedgerView`], as a trait that [`Context`] can hold as an object.
+pub trait RoundView {
     /// What that agent is to the ledger.
     fn standing(&self, agent: Did) -> VoterStanding;
 
@@ -40,7 +40,7 @@ pub trait Surroundings {
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Registry and other rounds.
-    pub around: &'a dyn Surroundings,
+    pub view: &'a dyn RoundView,
     /// Height of the last known head of the network that draws, unless that is blind.
     pub head: Option<u64>,
     /// The ledger, which every message is addressed to.
@@ -51,7 +51,7 @@ pub struct Context<'a> {
     pub rounds: Option<&'a Rounds>,
 }
 
-impl<V: LedgerView> Surroundings for V {
+impl<V: LedgerView> RoundView for V {
     fn standing(&self, agent: Did) -> VoterStanding {
         let Some(known) = self.agent(agent) else {
             return VoterStanding::default();
@@ -82,7 +82,7 @@ impl<'a> Context<'a> {
         let voted = state.filter(|_| is_vote);
         let network = voted.and_then(|state| state.opening.rounds.cycle_network.as_deref());
         Context {
-            around: view,
+            view,
             head: network.and_then(|network| view.height(network)),
             ledger: view.ledger(),
             parameters_position,

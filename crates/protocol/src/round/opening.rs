@@ -8,7 +8,7 @@ use super::lasting::{Failed, Relation};
 use super::message::refused;
 use super::rivals::Walk;
 use super::state::State;
-use super::{Context, Derived, Seed, Surroundings, VoterStanding};
+use super::{Context, Derived, RoundView, Seed, VoterStanding};
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
@@ -39,11 +39,11 @@ pub(super) fn open(
     take_part(proposal, envelope.from, rounds, context)?;
     may_be_read(&proposal.blocked_by, envelope.from, context)?;
     if let Some(failed) = proposal.resubmission_of {
-        let failed = context.around.round(failed);
+        let failed = context.view.round(failed);
         retries(failed, proposal, envelope, now)?;
     }
     Ok(Derived {
-        authority: Some(context.around.standing(envelope.from).trust_hundredths),
+        authority: Some(context.view.standing(envelope.from).trust_hundredths),
         deadline_at_ms: Some(deadline),
         effect: None,
         parameters: Some(context.parameters_position),
@@ -144,7 +144,7 @@ fn take_part(
             is_excluded,
             takes_part,
             trust_hundredths,
-        } = context.around.standing(*agent);
+        } = context.view.standing(*agent);
         if is_excluded {
             let message = format!("{agent} is excluded for now: leave it out");
             return Err(refused(Code::Excluded, message));
@@ -178,8 +178,8 @@ pub(super) fn closing(
     context: &Context<'_>,
     now: TimestampMs,
 ) -> Result<Option<Seed>, Refusal> {
-    struct Around<'a>(&'a dyn Surroundings);
-    impl Board for Around<'_> {
+    struct RoundBoard<'a>(&'a dyn RoundView);
+    impl Board for RoundBoard<'_> {
         fn round(&self, id: RoundId) -> Option<&State> {
             self.0.round(id)
         }
@@ -191,7 +191,7 @@ pub(super) fn closing(
             Vec::new()
         }
     }
-    let way = contest::closes(before, after, &Around(context.around), now);
+    let way = contest::closes(before, after, &RoundBoard(context.view), now);
     if way == Walk::TooLong {
         return Err(refused(
             Code::LimitReached,
@@ -208,7 +208,7 @@ pub(super) fn may_be_read(
     context: &Context<'_>,
 ) -> Result<(), Refusal> {
     for id in named {
-        let round = context.around.round(*id);
+        let round = context.view.round(*id);
         if !round.is_some_and(|round| round.is_open() && round.members().contains(&agent)) {
             return Err(refused(
                 Code::NotEligible,

@@ -21,7 +21,7 @@ use x811_protocol::parameters::Rounds;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round::{
     self, Board, Context, CycleDrawn, Derived, Entry, Failed, InARow, Message, Opened, Outcome,
-    Reason, Recorded, Relation, RoundEvent, RoundWindow, State, Surroundings, TallyVerdict,
+    Reason, Recorded, Relation, RoundEvent, RoundView, RoundWindow, State, TallyVerdict,
     VoterStanding,
 };
 use x811_protocol::signature::Signature;
@@ -109,9 +109,9 @@ pub(crate) struct World {
     aways: Vec<(u64, u64, TimestampMs)>,
 }
 
-struct Around<'a>(&'a World);
+struct TestView<'a>(&'a World);
 
-impl Surroundings for Around<'_> {
+impl RoundView for TestView<'_> {
     fn standing(&self, agent: Did) -> VoterStanding {
         VoterStanding {
             age_ms: 1_000,
@@ -266,7 +266,7 @@ impl World {
             facts,
         };
         let context = Context {
-            around: &Around(self),
+            view: &TestView(self),
             head: self.head,
             ledger: self.ledger,
             parameters_position: 1,
@@ -289,7 +289,7 @@ impl World {
             facts: &facts,
         };
         let context = Context {
-            around: &Around(self),
+            view: &TestView(self),
             head: self.head,
             ledger: self.ledger,
             parameters_position: 1,
