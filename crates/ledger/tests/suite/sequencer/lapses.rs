@@ -4,6 +4,7 @@ use super::deal::{Deal, Until};
 use super::ledgerbox::Ledgerbox;
 use super::party::Account;
 use super::size::size;
+use std::collections::BTreeSet;
 use x811_ledger::answer::Answer;
 use x811_protocol::code::Code;
 use x811_protocol::envelope::SealedEnvelope;
@@ -212,21 +213,30 @@ async fn lc_1_3_a_late_message_is_told_its_code_behind_the_lapses_of_others() {
 /// How many windows end at one moment: more than four commits of lapses.
 const CROWD: u32 = 1_100;
 
-/// A backlog holds up a message for 256 lapses and no longer, and is over soon after.
-#[tokio::test]
-async fn lc_1_3_a_backlog_is_recorded_in_parts_and_holds_nobody_up_for_ever() {
-    let crowd = size("X811_LAPSES", CROWD);
+/// That many interactions of one pair, whose first window ends at one moment, in order of their ids.
+async fn crowded(crowd: u32) -> (Ledgerbox, Vec<Deal>) {
     let ledgerbox = Ledgerbox::but(|it| {
         it.limits.open_per_pair = u64::from(crowd);
         it.limits.open_per_initiator = u64::from(crowd);
     })
     .await;
     let first = Deal::between_new_parties(&ledgerbox).await;
+    let mut deals = Vec::new();
     for _ in 0..crowd {
         let account = Account::new(0x46);
         let mut deal = Deal::between(&ledgerbox, &first.initiator, &first.provider, account);
         ledgerbox.accept(&deal.request(&ledgerbox)).await;
+        deals.push(deal);
     }
+    deals.sort_by_key(Deal::id);
+    (ledgerbox, deals)
+}
+
+/// A backlog holds up a message for 256 lapses and no longer, and is over soon after.
+#[tokio::test]
+async fn lc_1_3_a_backlog_is_recorded_in_parts_and_holds_nobody_up_for_ever() {
+    let crowd = size("X811_LAPSES", CROWD);
+    let (ledgerbox, _) = crowded(crowd).await;
     ledgerbox.advance_ms(59_950).await;
     let registration = ledgerbox.registration(&ledgerbox.party(), &[], &[]);
     let answer = ledgerbox.submit_while_busy(&registration, 100).await;
@@ -239,5 +249,28 @@ async fn lc_1_3_a_backlog_is_recorded_in_parts_and_holds_nobody_up_for_ever() {
     assert_eq!(decided, Some(256));
     let lapsed = records.iter().filter(|(name, ..)| *name == "lapsed");
     assert_eq!(lapsed.count(), crowd as usize);
+    ledgerbox.assert_log_adds_up().await;
+}
+
+/// A message about a subject whose window has ended is told the code of that window, also where 256 others
+/// lapse before it.
+#[tokio::test]
+async fn lc_1_3_a_late_message_in_a_backlog_is_told_the_code_of_its_own_window() {
+    let (ledgerbox, mut deals) = crowded(300).await;
+    ledgerbox.advance_ms(59_950).await;
+    let mut last = deals.pop().unwrap();
+    let offer = last.offer(&ledgerbox);
+    let answer = ledgerbox.submit_while_busy(&offer, 100).await;
+    assert_eq!(answer.unwrap_err().code, Code::RequestTimeout);
+    let own = lapses(&ledgerbox, &last).await;
+    assert_eq!(own, [(ledgerbox.now().as_ms(), Code::RequestTimeout)]);
+    for _ in 0..2 {
+        ledgerbox.advance_ms(10).await;
+    }
+    let records = from_the_first_lapse(&ledgerbox).await;
+    let lapsed = records.iter().filter(|(name, ..)| *name == "lapsed");
+    let lapsed: Vec<&String> = lapsed.map(|(_, stream, _)| stream).collect();
+    let streams: BTreeSet<&&String> = lapsed.iter().collect();
+    assert_eq!((streams.len(), lapsed.len()), (300, 300), "each once");
     ledgerbox.assert_log_adds_up().await;
 }
