@@ -114,9 +114,6 @@ part_packages() { scripts/packages.sh; }
 part container "what the container's build reads, built from nothing else"
 part_container() { full_tests 'test(the_container_has_all_that_its_build_reads)'; }
 
-part trial "a machine laid into a copy of the source, compiled and run"
-part_trial() { full_tests 'test(/^trial::/)'; }
-
 part demo "scripts/demo.sh, as the README has it"
 part_demo() { scripts/demo.sh; }
 

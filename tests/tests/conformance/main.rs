@@ -11,7 +11,6 @@ mod old_logs;
 mod requirements;
 mod schemas;
 mod tidy;
-mod trial;
 mod vectors;
 mod verifiers;
 mod xap;

@@ -63,11 +63,11 @@ fn a_requirement_is_named_by_the_name_of_a_test() {
 fn a_requirement_that_only_the_full_depth_tests_is_counted_apart() {
     for (more, summary) in [
         (
-            "#[test]\n#[ignore = \"part trial\"]\nfn ae_007_holds() {}\n",
+            "#[test]\n#[ignore = \"part histories\"]\nfn ae_007_holds() {}\n",
             "1 by --full only (AE-7)",
         ),
         (
-            "#[test]\n#[ignore = \"part trial\"]\nfn ae_007_holds() {}\n#[test]\nfn ae_007_again() {}\n",
+            "#[test]\n#[ignore = \"part histories\"]\nfn ae_007_holds() {}\n#[test]\nfn ae_007_again() {}\n",
             "0 by --full only (none)",
         ),
     ] {

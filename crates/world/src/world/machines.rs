@@ -446,3 +446,6 @@ impl World {
         self.replace_subject::<M>(id, None, Live { state, ..live });
     }
 }
+
+#[cfg(test)]
+mod tests;
