@@ -137,7 +137,7 @@ pub struct Auditor {
     pub(crate) evidence: Option<SaidOfNetwork>,
     /// Draws among rounds, where evidence is kept.
     pub(crate) draws: Vec<RecordedDraw>,
-    /// Streams of interactions seen, and whether each could be replayed.
+    /// Streams of subjects with a record that could not be replayed.
     pub(crate) unknown: BTreeSet<String>,
     /// Interactions by the state they were left in, and how many were not replayed; at the end.
     pub(crate) states: (BTreeMap<String, u64>, u64),
@@ -361,13 +361,13 @@ impl Auditor {
                 {
                     self.schemas.take_advert(body);
                 }
-                self.rows.fold(self.replay.world(), position, &touched);
+                self.rows.fold(self.replay.world(), record, &touched);
                 self.agents.take(self.replay.world(), record, event);
                 self.agent_keys.take(spot, event);
                 self.attest(whole.stream.as_ref(), position, event);
-                if let (Some(accounts), Some(Stream::Of(Subject::Interaction(id)))) =
+                if let (Some(accounts), Some(Stream::Of(subject @ Subject::Interaction(id)))) =
                     (&mut self.accounts, &whole.stream)
-                    && let Some(number) = self.rows.number(*id)
+                    && let Some(number) = self.rows.number(*subject)
                 {
                     let after = self.replay.world().latest(*id).map(|live| &live.state);
                     accounts.take(number, position, event, after);
@@ -587,14 +587,19 @@ impl Auditor {
 
     /// The record's stream is not known any more.
     fn lose(&mut self, record: &Record) {
-        if let Ok(Stream::Of(Subject::Interaction(_))) = record.stream().parse() {
+        if let Ok(Stream::Of(_)) = record.stream().parse() {
             self.unknown.insert(record.stream().to_owned());
         }
     }
 
-    /// Whether all that the log says of an interaction was replayed.
+    /// True if every record of an interaction was replayed.
     pub fn knows(&self, id: InteractionId) -> bool {
-        self.unknown.is_empty() || !self.unknown.contains(&Stream::interaction(id).to_string())
+        self.has_replayed(Subject::Interaction(id))
+    }
+
+    /// True if every record of a subject was replayed.
+    pub fn has_replayed(&self, subject: Subject) -> bool {
+        self.unknown.is_empty() || !self.unknown.contains(&subject.to_string())
     }
 
     /// Where the end shows.

@@ -6,4 +6,3 @@ pub(crate) mod effects;
 pub(crate) mod owing;
 pub mod rows;
 pub(crate) mod state;
-pub(crate) mod subject_rows;

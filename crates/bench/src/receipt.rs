@@ -20,7 +20,7 @@ use x811_ledger::receipt::{Issuer, ReceiptError, build};
 use x811_server::keys::Identity;
 use x811_world::keyring::Keyring;
 use x811_world::keys_statement::KeysStatement;
-use x811_world::row::InteractionRow;
+use x811_world::row::SubjectRow;
 
 use super::cpu::now;
 use super::figures::{Latency, thousands};
@@ -168,19 +168,20 @@ async fn measure(
     Ok(times)
 }
 
-async fn interactions(ledger: &BenchLedger<ManualClock>) -> Result<Vec<InteractionRow>, Failure> {
+async fn interactions(ledger: &BenchLedger<ManualClock>) -> Result<Vec<SubjectRow>, Failure> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
-        let page = ledger.running().read_model().interactions(after, 500).await;
+        let page = ledger.running().read_model();
+        let page = page.subjects("interaction", None, after, 500).await;
         let page = page.map_err(broken)?;
-        after = page.last().map(|row| row.id);
+        after = page.last().map(|row| row.subject);
         if page.is_empty() {
             break;
         }
         found.extend(page);
     }
     // What follows the time in an id is random.
-    found.sort_unstable_by_key(|row| row.id.request_id().uuid().as_u64_pair().1);
+    found.sort_unstable_by_key(|row| row.subject.uuid().as_u64_pair().1);
     Ok(found)
 }
 

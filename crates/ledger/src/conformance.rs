@@ -38,8 +38,8 @@ pub use commits::{
 };
 pub use rows::{
     changes_out_of_order_are_refused_whole, deliveries_come_by_recipient_in_order,
-    interactions_come_in_order_of_id, members_are_listed_whatever_the_page,
-    rows_are_read_back_as_they_were, rows_survive_reopening, streams_are_listed_whatever_the_page,
+    members_are_listed_whatever_the_page, rows_are_read_back_as_they_were, rows_survive_reopening,
+    streams_are_listed_whatever_the_page, subjects_come_in_order_of_id,
 };
 
 /// How places for the suite are made.
@@ -125,7 +125,7 @@ macro_rules! rows_conformance_tests {
     ($($given:tt)*) => {
         $crate::conformance_tests! { $($given)*;
             rows_are_read_back_as_they_were
-            interactions_come_in_order_of_id
+            subjects_come_in_order_of_id
             deliveries_come_by_recipient_in_order
             members_are_listed_whatever_the_page
             streams_are_listed_whatever_the_page

@@ -18,12 +18,12 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
-use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::id::EnvelopeId;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 use x811_world::row::{
-    AgentRow, DeliveryRow, FoundAgent, InteractionRow, MAX_PAYERS, MemberRow, RowChange,
-    SubjectRow, TrustAsOf, TrustRow,
+    AgentRow, DeliveryRow, FoundAgent, MAX_PAYERS, MemberRow, RowChange, SubjectRow, TrustAsOf,
+    TrustRow,
 };
 
 /// How a commit is to fail.
@@ -313,9 +313,7 @@ pub struct MemoryReadModel {
 pub struct Rows {
     /// How many records they reflect.
     pub applied_size: u64,
-    /// Rows of interactions, by their id.
-    pub interactions: BTreeMap<InteractionId, InteractionRow>,
-    /// Of machines beside `interaction`, by name of the stream.
+    /// Rows of subjects, by subject.
     pub subjects: BTreeMap<Subject, SubjectRow>,
     /// Which agents may read which of them.
     pub subject_members: BTreeSet<MemberRow>,
@@ -360,11 +358,6 @@ impl MemoryReadModel {
 impl Rows {
     fn change(&mut self, change: &RowChange) {
         match change {
-            RowChange::Interaction(row) => {
-                let read = |text: String| serde_json::from_str(&text).unwrap_or_default();
-                let row = row.as_ref().clone().with_detail(read);
-                self.interactions.insert(row.id, row);
-            }
             RowChange::Subject(row) => {
                 let read = |text: String| serde_json::from_str(&text).unwrap_or_default();
                 let row = row.as_ref().clone().with_detail(read);
@@ -478,24 +471,6 @@ impl ReadModel for MemoryReadModel {
         Ok(())
     }
 
-    async fn interaction(&self, id: InteractionId) -> Result<Option<InteractionRow>, ReadError> {
-        Ok(lock(&self.rows).interactions.get(&id).cloned())
-    }
-
-    async fn interactions(
-        &self,
-        after: Option<InteractionId>,
-        limit: usize,
-    ) -> Result<Vec<InteractionRow>, ReadError> {
-        Ok(lock(&self.rows)
-            .interactions
-            .values()
-            .filter(|row| after.is_none_or(|after| row.id > after))
-            .take(limit)
-            .cloned()
-            .collect())
-    }
-
     async fn subject(&self, subject: Subject) -> Result<Option<SubjectRow>, ReadError> {
         Ok(lock(&self.rows).subjects.get(&subject).cloned())
     }
@@ -504,20 +479,20 @@ impl ReadModel for MemoryReadModel {
         &self,
         kind: &str,
         member: Option<Did>,
-        after: Option<&str>,
+        after: Option<Subject>,
         limit: usize,
     ) -> Result<Vec<SubjectRow>, ReadError> {
         let rows = lock(&self.rows);
         let lists = |row: &SubjectRow, member: Did| {
             let mut entries = MemberRow::of(row.subject, std::slice::from_ref(&member));
-            entries.all(|entry| rows.subject_members.contains(&entry))
+            entries.any(|entry| rows.subject_members.contains(&entry))
         };
         Ok(rows
             .subjects
             .values()
             .filter(|row| row.subject.kind() == kind)
             .filter(|row| member.is_none_or(|member| lists(row, member)))
-            .filter(|row| after.is_none_or(|after| row.subject.id().as_str() > after))
+            .filter(|row| after.is_none_or(|after| row.subject > after))
             .take(limit)
             .cloned()
             .collect())

@@ -14,12 +14,10 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Event, LedgerEvent};
 use x811_protocol::evm::{ChainId, EvmAddress, TxHash};
 use x811_protocol::facts::Facts;
-use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::id::EnvelopeId;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
-use x811_world::row::{
-    DeliveryRow, FoundAgent, InteractionRow, MemberRow, RowChange, SubjectRow, TrustAsOf,
-};
+use x811_world::row::{DeliveryRow, FoundAgent, MemberRow, RowChange, SubjectRow, TrustAsOf};
 
 /// The canonical signable bytes of an accepted envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -399,31 +397,19 @@ pub trait ReadModel: Send + Sync + 'static {
         changes: &[RowChange],
     ) -> impl Future<Output = Result<(), AppendError>> + Send;
 
-    /// The row of one interaction; `None` where there is none.
-    fn interaction(
-        &self,
-        id: InteractionId,
-    ) -> impl Future<Output = Result<Option<InteractionRow>, ReadError>> + Send;
-
-    /// Interactions in order of id, after `after`.
-    fn interactions(
-        &self,
-        after: Option<InteractionId>,
-        limit: usize,
-    ) -> impl Future<Output = Result<Vec<InteractionRow>, ReadError>> + Send;
-
-    /// One subject of a machine beside `interaction`.
+    /// The row of one subject; `None` where there is none.
     fn subject(
         &self,
         subject: Subject,
     ) -> impl Future<Output = Result<Option<SubjectRow>, ReadError>> + Send;
 
-    /// Subjects of a machine in order of id, after `after`; only those of `member`, if it is named.
+    /// Subjects of a machine in order of id, after `after`; only those of `member`, if it is named, which finds
+    /// none of a machine without [a list](MemberRow::has_list).
     fn subjects(
         &self,
         kind: &str,
         member: Option<Did>,
-        after: Option<&str>,
+        after: Option<Subject>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<SubjectRow>, ReadError>> + Send;
 

@@ -5,7 +5,6 @@ mod agents;
 mod compare;
 mod from_store;
 mod hashes;
-mod subjects;
 
 pub use from_store::audit_store;
 pub use hashes::hash_store;

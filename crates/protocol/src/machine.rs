@@ -175,6 +175,12 @@ pub trait Machine: Sized + 'static {
     /// Returns the members: the agents that may read the subject and are notified of its lapses.
     fn members(state: &Self::State) -> Vec<Did>;
 
+    /// Returns the name of the state, as rows and answers spell it.
+    fn state_name(state: &Self::State) -> &'static str;
+
+    /// Returns the part of a row that only this machine has: one JSON object.
+    fn detail(state: &Self::State) -> impl Serialize;
+
     /// Returns the agent that counts the subject as open, and with whom; `None` once it is not. Limits are
     /// on both.
     fn open_between(state: &Self::State) -> Option<(Did, Did)>;

@@ -7,6 +7,7 @@ use crate::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::str::FromStr;
+use uuid::Uuid;
 
 /// What the records of one stream of a machine are about.
 #[derive(
@@ -66,6 +67,27 @@ impl Subject {
             Subject::Round(id) => id.to_string(),
             Subject::Conduct(did) => did.to_string(),
         }
+    }
+
+    /// Returns its id as a UUID: every id is one, and they are in the order of their texts.
+    pub const fn uuid(self) -> Uuid {
+        match self {
+            Subject::Interaction(id) => id.request_id().uuid(),
+            Subject::Contract(id) => id.offer_id().uuid(),
+            Subject::Descriptor(did) | Subject::Conduct(did) => did.uuid(),
+            Subject::Session(id) => id.request_id().uuid(),
+            Subject::Agreement(id) => id.request_id().uuid(),
+            Subject::Round(id) => id.proposal_id().uuid(),
+        }
+    }
+
+    /// Returns the subject of that kind and id; `None` where there is no such kind, or the id is none of its ids.
+    pub fn from_uuid(kind: &str, id: Uuid) -> Option<Subject> {
+        let id = match kind {
+            "descriptor" | "conduct" => Did::from_uuid(id).ok()?.to_string(),
+            _ => id.to_string(),
+        };
+        format!("{kind}:{id}").parse().ok()
     }
 
     /// Its id as payloads, answers and URLs write it.

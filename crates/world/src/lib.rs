@@ -35,7 +35,7 @@ mod world;
 
 pub use as_of::AsOf;
 pub use world::{
-    ContentError, Fault, FirstAnswer, HeldMachine, LAPSES_AT_A_TIME, Live, OwedNotice, Roots,
-    STATE_ROOT_EVERY, Sight, Sighted, Sizes, StoredFailed, StoredSubjects, SubjectState, Subjects,
-    Touched, World, WorldContent,
+    ContentError, Fault, FirstAnswer, HeldMachine, LAPSES_AT_A_TIME, Live, LiveSubject, OwedNotice,
+    Roots, STATE_ROOT_EVERY, Sight, Sighted, Sizes, StoredFailed, StoredSubjects, SubjectState,
+    Subjects, Touched, World, WorldContent,
 };

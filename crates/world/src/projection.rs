@@ -3,43 +3,34 @@
 
 pub mod agents;
 mod board;
-pub(crate) mod conduct;
-pub(crate) mod contract;
-pub(crate) mod descriptor;
-mod detail;
-pub(crate) mod round;
-pub(crate) mod session;
 
 pub use board::Board;
-pub use detail::Detail;
 
-use crate::for_each_machine;
-use crate::row::{DeadlineKind, DeliveryRow, InteractionRow, RowChange, StreamRow, SubjectRow};
-use crate::world::{HeldMachine, Live, Touched, World};
+use crate::row::{DeliveryRow, RowChange, StreamRow, SubjectRow};
+use crate::world::{Live, LiveSubject, Touched, World};
 use serde::Serialize;
+use serde_json::Value;
 use std::collections::HashMap;
-use std::fmt::Debug;
-use std::sync::Arc;
-use x811_eventlog::Record;
+use x811_eventlog::{Record, write_canonical};
 use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{EnvelopeAccepted, Event};
 use x811_protocol::facts::{ConsensusFacts, Facts};
-use x811_protocol::id::InteractionId;
 use x811_protocol::machine::Machine;
 use x811_protocol::stream::Subject;
-use x811_protocol::time::TimestampMs;
+
+/// Most texts of details are shorter.
+const TYPICAL_TEXT_BYTES: usize = 768;
 
 /// Most places of a record: in its stream, in the tree, in an inbox.
 const PLACES_EACH: usize = 3;
 
-/// The changes of a batch. Of an interaction only what it is at the end is kept, and its row is
-/// made only when it is written.
+/// The changes of a batch. Of a subject only its state at the end is kept, and its row is made only when it
+/// is written.
 #[derive(Debug, Default)]
 pub struct Changes {
     places: Vec<RowChange>,
-    interactions: HashMap<InteractionId, Arc<Live>>,
-    subjects: HashMap<Subject, Arc<dyn Shown>>,
+    subjects: HashMap<Subject, LiveSubject>,
 }
 
 impl Changes {
@@ -55,35 +46,15 @@ impl Changes {
         self.places
             .extend(delivered.into_iter().map(RowChange::Delivery));
         self.places.extend(agents::changes(world, record, event));
-        match touched {
-            Touched::Nothing => {}
-            Touched::Subject(Subject::Interaction(id)) => {
-                let live = world.latest(*id).map(|live| (*id, live.clone()));
-                self.interactions.extend(live);
-            }
-            Touched::Subject(Subject::Round(id)) => {
-                let these = world.rounds_moved().iter().chain([id]);
-                self.show(world, these.map(|id| Subject::Round(*id)));
-            }
-            Touched::Subject(subject) => self.show(world, [*subject]),
-            Touched::EveryClock => {
-                let every = world.interactions().map(|(id, live)| (*id, live.clone()));
-                self.interactions.extend(every);
-                self.show(world, world.moving());
-            }
-        }
-    }
-
-    fn show(&mut self, world: &World, subjects: impl IntoIterator<Item = Subject>) {
-        let live = subjects.into_iter();
-        let live = live.filter_map(|subject| Some((subject, shown(world, subject)?)));
-        self.subjects.extend(live);
+        let subjects = world.shown_anew(touched);
+        let subjects =
+            subjects.filter_map(|subject| Some((subject, world.latest_subject(subject)?)));
+        self.subjects.extend(subjects);
     }
 
     /// Adds the changes of the batch that follows.
     pub fn followed_by(&mut self, next: Changes) {
         self.places.extend(next.places);
-        self.interactions.extend(next.interactions);
         self.subjects.extend(next.subjects);
     }
 
@@ -94,82 +65,57 @@ impl Changes {
 
     /// The number of rows that change.
     pub fn len(&self) -> usize {
-        self.places.len() + self.interactions.len() + self.subjects.len()
+        self.places.len() + self.subjects.len()
     }
 
     /// The rows as they are written.
     pub fn into_rows(self) -> Vec<RowChange> {
         let mut rows = self.places;
-        let interactions = self.interactions.iter();
-        rows.extend(interactions.map(|(id, live)| row(*id, live)));
-        rows.extend(self.subjects.values().map(|live| live.row().into()));
+        let subjects = self.subjects.values();
+        rows.extend(subjects.map(|live| RowChange::Subject(Box::new(live.row()))));
         rows
     }
 }
 
-/// A state that is made into a row only when that is written.
-trait Shown: Debug + Send + Sync {
-    fn row(&self) -> SubjectRow;
+/// A form of the detail of a row.
+pub trait DetailForm {
+    /// Returns the detail in this form.
+    fn of(detail: &impl Serialize) -> Self;
 }
 
-/// How the states of each machine beside interactions are shown.
-macro_rules! shown_by {
-    ($($state:ty => $row:path,)+) => {
-        $(impl Shown for Live<$state> {
-            fn row(&self) -> SubjectRow {
-                $row(self)
-            }
-        })+
-    };
-}
-
-shown_by! {
-    x811_protocol::contract::State => contract::row,
-    x811_protocol::capability::descriptor::State => descriptor::row,
-    x811_protocol::capability::session::State => session::row,
-    x811_protocol::capability::agreement::State => session::agreement_row,
-    x811_protocol::capability::conduct::State => conduct::row,
-    x811_protocol::round::State => round::row,
-}
-
-macro_rules! shown {
-    (interactions: Interaction($of:ty), $word:literal; $($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
-        /// A subject beside interactions as it stands; `world` is the state after its last record.
-        fn shown(world: &World, subject: Subject) -> Option<Arc<dyn Shown>> {
-            Some(match subject {
-                Subject::Interaction(_) => return None,
-                $(Subject::$subject(id) => <$machine>::of(world).latest(id)?.clone(),)+
-            })
-        }
-    };
-}
-
-for_each_machine!(shown);
-
-/// The row of a subject in some state: by its name, its open window's end and kind, and what is shown besides.
-#[expect(clippy::expect_used, reason = "structs with string keys")]
-fn row_of<M: Machine>(
-    live: &Live<M::State>,
-    state: &str,
-    deadline: Option<(TimestampMs, DeadlineKind)>,
-    detail: impl Serialize,
-) -> SubjectRow {
-    SubjectRow {
-        subject: M::subject(M::id(&live.state)),
-        state: state.to_owned(),
-        members: M::members(&live.state),
-        deadline_at_ms: deadline.map(|(at, _)| at),
-        deadline_kind: deadline.map(|(_, kind)| kind),
-        opened_at_ms: live.opened_at,
-        updated_at_ms: live.updated_at,
-        last_position: live.last_position,
-        detail: serde_json::to_value(detail).expect("it holds strings, integers and objects only"),
+impl DetailForm for Value {
+    #[expect(clippy::expect_used, reason = "structs with string keys")]
+    fn of(detail: &impl Serialize) -> Value {
+        serde_json::to_value(detail).expect("it holds strings, integers, booleans and objects only")
     }
 }
 
-/// The row of a subject beside interactions; `world` is the state after its last record.
-pub fn subject_row(world: &World, subject: Subject) -> Option<SubjectRow> {
-    shown(world, subject).map(|live| live.row())
+/// The text that the value is written as.
+impl DetailForm for String {
+    fn of(detail: &impl Serialize) -> String {
+        let mut text = Vec::with_capacity(TYPICAL_TEXT_BYTES);
+        let written = write_canonical(&mut text, detail).ok();
+        let text = written.and_then(|()| String::from_utf8(text).ok());
+        // A number too large for a leaf, which no record brought.
+        let text = text.unwrap_or_else(|| Value::of(detail).to_string());
+        debug_assert_eq!(text, Value::of(detail).to_string());
+        text
+    }
+}
+
+/// The row of a subject in some state.
+pub(crate) fn row_of<M: Machine, D: DetailForm>(live: &Live<M::State>) -> SubjectRow<D> {
+    let state = &live.state;
+    SubjectRow {
+        subject: M::subject(M::id(state)),
+        state: M::state_name(state).to_owned(),
+        members: M::members(state),
+        deadline_at_ms: M::deadline(state),
+        opened_at_ms: live.opened_at,
+        updated_at_ms: live.updated_at,
+        last_position: live.last_position,
+        detail: D::of(&M::detail(state)),
+    }
 }
 
 /// The changes that `record` causes; `world` is the state after it.
@@ -244,31 +190,5 @@ fn delivered(event: &Event) -> Option<&AcceptedHeader> {
         | Event::CycleDrawn(_)
         | Event::StateRoot(_)
         | Event::Effect(_) => None,
-    }
-}
-
-fn row(id: InteractionId, live: &Live) -> RowChange {
-    let detail = Detail::of(&live.state);
-    RowChange::Interaction(Box::new(row_with(id, live, detail.to_text())))
-}
-
-/// The row of an interaction in some state.
-pub fn interaction_row(id: InteractionId, live: &Live) -> InteractionRow {
-    row_with(id, live, Detail::of(&live.state).to_value())
-}
-
-fn row_with<D>(id: InteractionId, live: &Live, detail: D) -> InteractionRow<D> {
-    let opening = live.state.opening();
-    InteractionRow {
-        id,
-        initiator: opening.initiator,
-        provider: opening.provider,
-        state: live.state.name().as_str().to_owned(),
-        total: live.state.offer().map(|offer| offer.total),
-        deadline_at_ms: live.state.deadline(),
-        opened_at_ms: live.opened_at,
-        updated_at_ms: live.updated_at,
-        last_position: live.last_position,
-        detail,
     }
 }

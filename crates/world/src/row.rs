@@ -1,82 +1,30 @@
 //! The rows of the read model and how they change: what `store` writes and `server` reads.
 
 use crate::agent::Status;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
+use uuid::Uuid;
 use x811_eventlog::Hash;
 use x811_protocol::did::Did;
 use x811_protocol::evm::EvmAddress;
-use x811_protocol::id::{EnvelopeId, InteractionId};
-use x811_protocol::money::MicroUsdc;
-use x811_protocol::named;
+use x811_protocol::id::EnvelopeId;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 use x811_protocol::trust::TrustCounters;
 
-/// One interaction as a person or a program wants to see it; its detail is a value or, on its way
-/// to where rows are kept, JSON text.
+/// A subject as readers see it (machines.md section 10). Its detail is a value or, on its way to where rows
+/// are kept, JSON text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct InteractionRow<D = Value> {
-    /// Envelope id of its REQUEST.
-    pub id: InteractionId,
-    /// The agent that asked for work.
-    pub initiator: Did,
-    /// Who was asked.
-    pub provider: Did,
-    /// One of the ten state names of AE-9.
-    pub state: String,
-    /// What is to be paid in all; absent before an OFFER.
-    pub total: Option<MicroUsdc>,
-    /// End of the window that is open; absent when none is.
-    pub deadline_at_ms: Option<TimestampMs>,
-    /// When its REQUEST was recorded.
-    pub opened_at_ms: TimestampMs,
-    /// When its last record was recorded.
-    pub updated_at_ms: TimestampMs,
-    /// Position of its last record.
-    pub last_position: u64,
-    /// Everything else that is shown, as one JSON object.
-    pub detail: D,
-}
-
-impl<D> InteractionRow<D> {
-    /// The same with another form of its detail.
-    pub fn with_detail<E>(self, form: impl FnOnce(D) -> E) -> InteractionRow<E> {
-        InteractionRow {
-            id: self.id,
-            initiator: self.initiator,
-            provider: self.provider,
-            state: self.state,
-            total: self.total,
-            deadline_at_ms: self.deadline_at_ms,
-            opened_at_ms: self.opened_at_ms,
-            updated_at_ms: self.updated_at_ms,
-            last_position: self.last_position,
-            detail: form(self.detail),
-        }
-    }
-}
-
-impl From<InteractionRow> for RowChange {
-    fn from(row: InteractionRow) -> RowChange {
-        RowChange::Interaction(Box::new(row.with_detail(|detail| detail.to_string())))
-    }
-}
-
-/// A subject of a machine beside `interaction`, as readers see it (machines.md section 10).
-#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SubjectRow<D = Value> {
     /// The subject that is shown.
     pub subject: Subject,
     /// Name of its state.
     pub state: String,
-    /// Who may read it.
+    /// The agents that may read it, in the order of its machine: of an interaction the initiator, then the
+    /// provider.
     pub members: Vec<Did>,
     /// End of the window that is open; absent when none is.
     pub deadline_at_ms: Option<TimestampMs>,
-    /// Which kind of window that is.
-    pub deadline_kind: Option<DeadlineKind>,
     /// When the message that opened it was recorded.
     pub opened_at_ms: TimestampMs,
     /// When its last record was recorded.
@@ -87,40 +35,6 @@ pub struct SubjectRow<D = Value> {
     pub detail: D,
 }
 
-/// An entry of the index from members to the subjects that they may read.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MemberRow {
-    /// Name of the machine.
-    pub kind: String,
-    /// The agent that may read the subject.
-    pub member: Did,
-    /// The id within its machine, as in [`Subject::id`].
-    pub id: String,
-}
-
-impl MemberRow {
-    /// The entries of a subject with these members, in their order.
-    pub fn of(subject: Subject, members: &[Did]) -> impl Iterator<Item = MemberRow> {
-        members.iter().map(move |member| MemberRow {
-            kind: subject.kind().to_owned(),
-            member: *member,
-            id: subject.id(),
-        })
-    }
-}
-
-named! {
-    /// Whether downtime of the ledger moves a deadline (machines.md section 3).
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename_all = "snake_case")]
-    pub enum DeadlineKind {
-        /// It does: the window is the ledger's.
-        Ledger = "ledger",
-        /// It does not: a party signed it.
-        Signed = "signed",
-    }
-}
-
 impl<D> SubjectRow<D> {
     /// The same with another form of its detail.
     pub fn with_detail<E>(self, form: impl FnOnce(D) -> E) -> SubjectRow<E> {
@@ -129,7 +43,6 @@ impl<D> SubjectRow<D> {
             state: self.state,
             members: self.members,
             deadline_at_ms: self.deadline_at_ms,
-            deadline_kind: self.deadline_kind,
             opened_at_ms: self.opened_at_ms,
             updated_at_ms: self.updated_at_ms,
             last_position: self.last_position,
@@ -141,6 +54,40 @@ impl<D> SubjectRow<D> {
 impl From<SubjectRow> for RowChange {
     fn from(row: SubjectRow) -> RowChange {
         RowChange::Subject(Box::new(row.with_detail(|detail| detail.to_string())))
+    }
+}
+
+/// An entry of the index from members to the subjects that they may read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MemberRow {
+    /// Name of the machine.
+    pub kind: String,
+    /// The agent that may read the subject.
+    pub member: Did,
+    /// The id within its machine, as in [`Subject::uuid`].
+    pub id: Uuid,
+}
+
+impl MemberRow {
+    /// The entries of a subject with these members, in their order; none of a subject that no list has.
+    pub fn of(subject: Subject, members: &[Did]) -> impl Iterator<Item = MemberRow> {
+        let members = members.iter().filter(move |_| MemberRow::has_list(subject));
+        members.map(move |member| MemberRow {
+            kind: subject.kind().to_owned(),
+            member: *member,
+            id: subject.uuid(),
+        })
+    }
+
+    /// True if agents are shown lists of their subjects of this kind.
+    pub const fn has_list(subject: Subject) -> bool {
+        match subject {
+            Subject::Contract(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_)
+            | Subject::Round(_) => true,
+            Subject::Interaction(_) | Subject::Descriptor(_) | Subject::Conduct(_) => false,
+        }
     }
 }
 
@@ -218,8 +165,6 @@ pub struct TrustAsOf {
 /// One change of the read model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowChange {
-    /// Insert or replace by id. The members of its detail stand in the order of their names.
-    Interaction(Box<InteractionRow<String>>),
     /// Insert or replace by subject. The members of its detail stand in the order of their names.
     Subject(Box<SubjectRow<String>>),
     /// Insert: an envelope on its way to somebody.

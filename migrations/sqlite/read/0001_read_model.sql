@@ -1,20 +1,29 @@
 -- Rows for reading, rebuilt from the log at will. No decision asks them.
 
--- With a rowid: the rows are too wide to lie in the key's tree. `sum` is over the whole row, so that one
--- that changed on the disk is not shown: sixteen bytes of SHA-256.
-CREATE TABLE interactions (
-    id               BLOB PRIMARY KEY NOT NULL CHECK (length(id) = 16),
-    initiator        BLOB NOT NULL,
-    provider         BLOB NOT NULL,
-    state            TEXT NOT NULL,
-    total_micro_usdc INTEGER,
-    deadline_at_ms   INTEGER,
-    opened_at_ms     INTEGER NOT NULL,
-    updated_at_ms    INTEGER NOT NULL,
-    last_position    INTEGER NOT NULL,
-    detail           TEXT NOT NULL,
-    sum              BLOB NOT NULL CHECK (length(sum) = 16)
+-- Interactions and the subjects of every other machine. With a rowid: the rows are too wide to lie in the
+-- key's tree. `members` has sixteen bytes for each; `sum` is over the whole row, so that one that changed on
+-- the disk is not shown: sixteen bytes of SHA-256.
+CREATE TABLE subjects (
+    kind           TEXT NOT NULL,
+    id             BLOB NOT NULL CHECK (length(id) = 16),
+    state          TEXT NOT NULL,
+    members        BLOB NOT NULL CHECK (length(members) % 16 = 0),
+    deadline_at_ms INTEGER,
+    opened_at_ms   INTEGER NOT NULL,
+    updated_at_ms  INTEGER NOT NULL,
+    last_position  INTEGER NOT NULL,
+    detail         TEXT NOT NULL,
+    sum            BLOB NOT NULL CHECK (length(sum) = 16),
+    PRIMARY KEY (kind, id)
 ) STRICT;
+
+-- The subjects of each member, of kinds that agents are shown lists of.
+CREATE TABLE subject_members (
+    kind   TEXT NOT NULL,
+    member BLOB NOT NULL,
+    id     BLOB NOT NULL,
+    PRIMARY KEY (kind, member, id)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE deliveries (
     recipient   BLOB NOT NULL,
@@ -39,30 +48,6 @@ CREATE TABLE tiles (
     hashes BLOB NOT NULL CHECK (length(hashes) BETWEEN 32 AND 8192 AND length(hashes) % 32 = 0),
     PRIMARY KEY (level, tile)
 ) STRICT;
-
--- Subjects of machines beside interactions, such as negotiations of contracts.
-
-CREATE TABLE subjects (
-    kind           TEXT NOT NULL,
-    id             TEXT NOT NULL,
-    state          TEXT NOT NULL,
-    members        TEXT NOT NULL,
-    deadline_at_ms INTEGER,
-    deadline_kind  TEXT CHECK (deadline_kind IN ('ledger', 'signed')),
-    opened_at_ms   INTEGER NOT NULL,
-    updated_at_ms  INTEGER NOT NULL,
-    last_position  INTEGER NOT NULL,
-    detail         TEXT NOT NULL,
-    sum            BLOB NOT NULL,
-    PRIMARY KEY (kind, id)
-) STRICT;
-
-CREATE TABLE subject_members (
-    kind   TEXT NOT NULL,
-    member BLOB NOT NULL,
-    id     TEXT NOT NULL,
-    PRIMARY KEY (kind, member, id)
-) STRICT, WITHOUT ROWID;
 
 -- Who is registered, in order of registration, and what they have earned.
 

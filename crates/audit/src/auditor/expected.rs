@@ -10,7 +10,7 @@ use crate::finding::findings::Findings;
 use crate::replay::rows::{AgentRows, Rows};
 
 impl Auditor {
-    /// Rows of interactions and other subjects, deliveries and streams.
+    /// Rows of subjects, deliveries and streams.
     pub fn rows(&self) -> &Rows {
         &self.rows
     }
@@ -20,7 +20,7 @@ impl Auditor {
         &self.agents
     }
 
-    /// Positions in all streams but those of interactions, which are needed once.
+    /// Positions in all streams that are of no subject, which are needed once.
     pub fn take_other_streams(&mut self) -> HashMap<Box<str>, Vec<u64>, RandomState> {
         std::mem::take(&mut self.rows.others)
     }

@@ -361,18 +361,22 @@ impl Listed {
             unknown: 0,
         };
         let mut ids: Vec<Option<InteractionId>> = vec![None; self.accounts.len()];
-        for (number, id) in rows.ids() {
-            let Some(row) = rows.expected(number) else {
+        for (number, subject) in rows.subjects() {
+            let Some(id) = subject.interaction() else {
+                continue;
+            };
+            let row = rows.expected(number);
+            let Some(one) = row.and_then(|row| self.interaction(number, id, &row, is_known(id)))
+            else {
                 listing.unknown += 1;
                 continue;
             };
-            if !self.period.has(row.kept.opened_at_ms) {
+            if !self.period.has(one.opened_at_ms) {
                 continue;
             }
             if let Some(listed) = ids.get_mut(number.index()) {
                 *listed = Some(id);
             }
-            let one = self.interaction(number, id, &row, is_known(id));
             listing.total.add(&one);
             let provider = listing.providers.entry(one.provider).or_default();
             provider.add(&one);
@@ -407,31 +411,35 @@ impl Listed {
         &self,
         number: Number,
         id: InteractionId,
-        row: &Expected<'_>,
+        row: &Expected,
         is_replayed: bool,
-    ) -> ListedInteraction {
-        let (kept, sums) = (row.kept, self.sums(number));
+    ) -> Option<ListedInteraction> {
+        let (kept, sums) = (&row.row, self.sums(number));
+        let standing = row.standing?;
+        let [initiator, provider] = kept.members[..] else {
+            return None;
+        };
         let account = self.accounts.get(number.index()).copied();
         let account = account.unwrap_or_default();
-        ListedInteraction {
+        Some(ListedInteraction {
             interaction: id,
-            initiator: row.initiator,
-            provider: row.provider,
-            state: kept.state,
+            initiator,
+            provider,
+            state: standing.state,
             is_replayed,
-            paid: sums.paid_of(kept.state, account.due),
-            code: kept.code,
+            paid: sums.paid_of(standing.state, account.due),
+            code: standing.code,
             dispute_code: account.dispute_code,
             opened_at_ms: kept.opened_at_ms,
             updated_at_ms: kept.updated_at_ms,
-            request_position: kept.opened_position,
+            request_position: row.opened_position,
             last_position: kept.last_position,
             due_micro_usdc: account.due,
             paid_micro_usdc: sums.paid,
             late_micro_usdc: sums.late,
             reversed_micro_usdc: sums.reversed,
             network: account.network.map(|network| self.name(network)),
-        }
+        })
     }
 
     fn payments(&self, ids: &[Option<InteractionId>]) -> Vec<Payment> {

@@ -24,11 +24,11 @@ pub(crate) struct Places {
 pub(crate) struct RowPlace {
     /// There is a record.
     pub(crate) is_held: bool,
-    /// The interaction in whose stream it is.
-    pub(crate) interaction: Option<Number>,
+    /// The subject in whose stream it is.
+    pub(crate) subject: Option<Number>,
     /// To whom it was delivered.
     pub(crate) recipient: Option<Number>,
-    /// That of a REQUEST or RESULT.
+    /// Its body, where that may be erased.
     pub(crate) body: Option<Body>,
 }
 
@@ -185,7 +185,7 @@ mod tests {
     fn of_records_of_one_position_the_one_with_a_body_stays() {
         let place = |number: usize, body| RowPlace {
             is_held: true,
-            interaction: Some(numbers()[number]),
+            subject: Some(numbers()[number]),
             recipient: None,
             body,
         };
@@ -196,10 +196,10 @@ mod tests {
         let mut places = Places::default();
         places.note(7, place(0, None));
         places.note(7, place(1, None));
-        assert_eq!(places.at(7).interaction, Some(numbers()[0]));
+        assert_eq!(places.at(7).subject, Some(numbers()[0]));
         places.note(7, place(2, Some(body)));
         places.note(7, place(3, None));
-        assert_eq!(places.at(7).interaction, Some(numbers()[2]));
+        assert_eq!(places.at(7).subject, Some(numbers()[2]));
         assert!(!places.at(6).is_held && !places.at(7 + BLOCK).is_held);
     }
 }

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use serde::Serialize;
 use serde_json::Value;
 use x811_protocol::canonical::{members_to_canonical, to_canonical};
 use x811_protocol::code::Code;
@@ -15,7 +14,6 @@ use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::interaction::StateName;
 use x811_protocol::machine::News;
-use x811_protocol::money::MicroUsdc;
 use x811_protocol::parameters::Rounds;
 use x811_protocol::round;
 use x811_protocol::time::TimestampMs;
@@ -23,156 +21,97 @@ use x811_protocol::time::TimestampMs;
 use crate::record::examine::Whole;
 use crate::record::numbered::{Keyed, Numbered};
 use crate::record::places::{Body, Erasable, Places, RowPlace};
-use x811_eventlog::write_canonical;
+use x811_eventlog::Record;
 use x811_protocol::stream::{Stream, Subject};
 use x811_world::erasure::{erasable_profile, is_disputed};
-use x811_world::projection::{Board, Detail, deliveries};
-use x811_world::{Live, Touched, World};
+use x811_world::projection::{Board, deliveries};
+use x811_world::row::SubjectRow;
+use x811_world::{LiveSubject, Touched, World};
 
 pub use crate::record::numbered::Number;
 pub use crate::record::places::Lists;
 pub use crate::replay::agent_rows::AgentRows;
-pub use crate::replay::subject_rows::{DueSubject, SubjectRows, row_digest};
 
-/// A row as it should be. Its `detail` is kept as digests, one for each member.
+/// A row as it should be.
 #[derive(Debug)]
-pub struct Expected<'a> {
-    /// The initiator.
-    pub initiator: Did,
-    /// The provider.
-    pub provider: Did,
-    /// The other members of the row.
-    pub kept: &'a PackedRow,
-}
-
-/// The same in memory, its parties by their numbers.
-#[derive(Debug, Clone)]
-pub struct PackedRow {
-    initiator: Number,
-    provider: Number,
-    /// The state it is in.
-    pub state: StateName,
-    /// Why it ended, where a code says it.
-    pub(crate) code: Option<Code>,
-    /// In dispute, or paid by what disappeared.
-    is_disputed: bool,
-    /// The total cost, in micro USDC.
-    pub total: Option<MicroUsdc>,
-    /// The end of its open window, in milliseconds.
-    pub deadline_at_ms: Option<TimestampMs>,
-    /// The time of its REQUEST, in milliseconds.
-    pub opened_at_ms: TimestampMs,
-    /// The time of its last record, in milliseconds.
-    pub updated_at_ms: TimestampMs,
-    /// Position of its last record.
-    pub last_position: u64,
-    /// Position of its REQUEST.
+pub struct Expected {
+    /// Position of the record that opened the subject.
     pub opened_position: u64,
-    /// The members of the detail that are there, in order of name.
-    pub detail: Box<[(Member, Digest)]>,
+    /// The row, with the digests of its detail in place of it.
+    pub row: SubjectRow<Digests>,
+    pub(crate) standing: Option<Standing>,
 }
 
-/// A member of a detail.
+/// A row in memory. Agents and names are their numbers.
+#[derive(Debug, Clone)]
+struct PackedRow {
+    state: Number,
+    members: Box<[Number]>,
+    deadline_at_ms: Option<TimestampMs>,
+    opened_at_ms: TimestampMs,
+    updated_at_ms: TimestampMs,
+    last_position: u64,
+    detail: Box<[(Number, MemberDigest)]>,
+    /// `None` for a subject that is no interaction.
+    standing: Option<Standing>,
+}
+
+/// The members of an interaction that are added up, in addition to those of its row.
 #[derive(Debug, Clone, Copy)]
-pub enum Member {
-    /// `code`.
-    Code,
-    /// `confirmed`.
-    Confirmed,
-    /// `late`.
-    Late,
-    /// `late_reversed`.
-    LateReversed,
-    /// `offer`.
-    Offer,
-    /// `settlement`.
-    Settlement,
+pub(crate) struct Standing {
+    pub(crate) state: StateName,
+    /// The reason why it ended, where it is a code.
+    pub(crate) code: Option<Code>,
+    /// In dispute, or paid by a transfer that disappeared.
+    is_disputed: bool,
 }
 
-impl Member {
-    /// The name of the member.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Member::Code => "code",
-            Member::Confirmed => "confirmed",
-            Member::Late => "late",
-            Member::LateReversed => "late_reversed",
-            Member::Offer => "offer",
-            Member::Settlement => "settlement",
-        }
+impl Standing {
+    fn of(live: &LiveSubject) -> Option<Standing> {
+        let LiveSubject::Interaction(live) = live else {
+            return None;
+        };
+        Some(Standing {
+            state: live.state.name(),
+            code: live.state.closing_code(),
+            is_disputed: is_disputed(&live.state),
+        })
     }
 }
 
-impl PackedRow {
-    fn of(live: &Live, dids: &mut Numbered<Did>) -> PackedRow {
-        let (state, opening) = (&live.state, live.state.opening());
-        PackedRow {
-            initiator: dids.enter(opening.initiator).number,
-            provider: dids.enter(opening.provider).number,
-            state: state.name(),
-            code: state.closing_code(),
-            is_disputed: is_disputed(state),
-            total: state.offer().map(|offer| offer.total),
-            deadline_at_ms: state.deadline(),
-            opened_at_ms: live.opened_at,
-            updated_at_ms: live.updated_at,
-            last_position: live.last_position,
-            opened_position: opening.record.position,
-            detail: expected_digests(&Detail::of(state)),
-        }
-    }
-}
+/// Sixteen bytes of SHA-256 over a member of a detail in canonical form.
+pub type MemberDigest = [u8; 16];
 
-/// Digest of each member of a detail as it should be.
-fn expected_digests(detail: &Detail<'_>) -> Box<[(Member, Digest)]> {
-    let late = Some(detail.late).filter(|late| !late.is_empty());
-    let reversed = Some(detail.late_reversed).filter(|reversed| !reversed.is_empty());
-    let (code, confirmed) = (detail.code.as_ref(), detail.confirmed.as_ref());
-    let (offer, settlement) = (detail.offer.as_ref(), detail.settlement.as_ref());
-    let members = [
-        code.map(|code| (Member::Code, digest(code))),
-        confirmed.map(|paid| (Member::Confirmed, digest(paid))),
-        late.map(|late| (Member::Late, digest(&late))),
-        reversed.map(|reversed| (Member::LateReversed, digest(&reversed))),
-        offer.map(|offer| (Member::Offer, digest(offer))),
-        settlement.map(|watched| (Member::Settlement, digest(watched))),
-    ];
-    members.into_iter().flatten().collect()
-}
+/// Digests of the members of a detail, by name.
+pub type Digests = BTreeMap<Box<str>, MemberDigest>;
 
-/// Of the RFC 8785 form.
-fn digest(member: &impl Serialize) -> Digest {
-    let mut bytes = Vec::with_capacity(512);
-    match write_canonical(&mut bytes, member) {
-        Ok(()) => Digest::of(&bytes),
-        // A number too large for a leaf, which no record brought.
-        Err(_) => Digest::of(&to_canonical(member)),
-    }
-}
-
-/// Names of members and their digests, in order of name.
-pub type Digests = Box<[(Box<str>, Digest)]>;
-
-/// Digest of each member of a detail.
+/// Returns the digest of each member of a detail.
 pub fn digests(detail: &Value) -> Digests {
     let members = detail.as_object().into_iter().flatten();
-    let digest = |value: &Value| match value {
+    members
+        .map(|(name, value)| (name.as_str().into(), digest(value)))
+        .collect()
+}
+
+fn digest(member: &Value) -> MemberDigest {
+    let digest = match member {
         Value::Object(members) => Digest::of(&members_to_canonical(members)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Digest::of(&to_canonical(value))
+            Digest::of(&to_canonical(member))
         }
     };
-    members
-        .map(|(name, value)| (name.clone().into(), digest(value)))
-        .collect()
+    let bytes = digest.as_bytes();
+    std::array::from_fn(|at| bytes[at])
 }
 
 /// Everything that rows should hold after the records so far.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
-    interactions: Numbered<Interaction>,
+    subjects: Numbered<KnownSubject>,
     dids: Numbered<Did>,
-    /// Positions delivered, and those in streams of interactions.
+    /// Names of states and of members of details.
+    names: Numbered<Box<str>>,
+    /// Positions delivered, and those in streams of subjects.
     places: Places,
     /// Deliveries of records that have several, behind the first of each, in order of position.
     further: Vec<(u64, Number)>,
@@ -184,31 +123,40 @@ pub struct Rows {
     rounds: Option<Arc<Rounds>>,
     /// Positions in all other streams.
     pub(crate) others: HashMap<Box<str>, Vec<u64>, RandomState>,
-    /// Messages of negotiations, sessions and agreements whose bodies may be erased, by position.
-    negotiated: BTreeMap<u64, (Subject, Body)>,
     /// Which interaction a negotiation opened.
     engaged: BTreeMap<ContractId, InteractionId>,
     /// Which agreement a session made.
     agreed: BTreeMap<SessionId, AgreementId>,
-    /// Rows of subjects of other machines.
-    pub(crate) subjects: SubjectRows,
     /// Position of the last record that moved the clocks of all.
     pub(crate) last_every_clock: Option<u64>,
 }
 
-/// One that has a stream.
+/// A subject that has a stream.
 #[derive(Debug, Clone)]
-struct Interaction {
-    id: InteractionId,
-    /// Its row, from when the world held it no longer.
+struct KnownSubject {
+    subject: Subject,
+    /// Position of the record that opened it.
+    opened_position: u64,
+    /// Its row, once the world has let go of it.
     row: Option<PackedRow>,
 }
 
-impl Keyed for Interaction {
-    type Key = InteractionId;
+// Each takes this much while the log is read, however short its records are.
+const _: () = assert!(size_of::<KnownSubject>() <= 112);
 
-    fn key(&self) -> &InteractionId {
-        &self.id
+impl Keyed for KnownSubject {
+    type Key = Subject;
+
+    fn key(&self) -> &Subject {
+        &self.subject
+    }
+}
+
+impl Keyed for Box<str> {
+    type Key = Box<str>;
+
+    fn key(&self) -> &Box<str> {
+        self
     }
 }
 
@@ -229,16 +177,14 @@ impl Rows {
             is_held: true,
             ..RowPlace::default()
         };
-        if let Some(Stream::Of(Subject::Interaction(id))) = whole.stream {
-            place.interaction = Some(self.enter(id));
+        if let Some(Stream::Of(subject)) = whole.stream {
+            place.subject = Some(self.enter(subject, position));
             place.body = erasable_profile(event).map(|profile| Body {
                 profile,
                 is_there: whole.body.is_some(),
             });
-        } else if let Some(stream) = &whole.stream {
-            if let Stream::Of(subject) = stream {
-                self.note_terms(*subject, whole);
-            }
+            self.note_origin(subject, event);
+        } else if whole.stream.is_some() {
             let positions = self.others.entry(record.stream().into()).or_default();
             positions.push(position);
         }
@@ -284,64 +230,72 @@ impl Rows {
         board.readers(event)
     }
 
-    /// Notes what a negotiation, session or agreement led to, and which of its bodies may be erased.
-    fn note_terms(&mut self, subject: Subject, whole: &Whole) {
-        if let (Subject::Contract(id), Event::Effect(Effect::Engaged(engaged))) =
-            (subject, &whole.event)
-        {
+    /// Notes which interaction a negotiation opened, and which agreement a session made.
+    fn note_origin(&mut self, subject: Subject, event: &Event) {
+        if let (Subject::Contract(id), Event::Effect(Effect::Engaged(engaged))) = (subject, event) {
             self.engaged.insert(id, engaged.interaction);
         } else if let (Subject::Agreement(id), Event::Effect(Effect::Agreed(agreed))) =
-            (subject, &whole.event)
+            (subject, event)
         {
             self.agreed.insert(agreed.session, id);
         }
-        if let Some(profile) = erasable_profile(&whole.event) {
-            let is_there = whole.body.is_some();
-            let body = Body { profile, is_there };
-            self.negotiated
-                .insert(whole.record.position(), (subject, body));
-        }
     }
 
-    fn enter(&mut self, id: InteractionId) -> Number {
-        let interaction = Interaction { id, row: None };
-        self.interactions.enter(interaction).number
+    fn enter(&mut self, subject: Subject, opened_position: u64) -> Number {
+        let known = KnownSubject {
+            subject,
+            opened_position,
+            row: None,
+        };
+        self.subjects.enter(known).number
     }
 
-    /// Folds a record that was applied; `world` is the state after it. Rows of live interactions
-    /// are made at the end.
-    pub(crate) fn fold(&mut self, world: &World, position: u64, touched: &Touched) {
+    /// Folds a record that was applied; `world` is the state after it. Rows of live subjects are made at
+    /// the end.
+    pub(crate) fn fold(&mut self, world: &World, record: &Record, touched: &Touched) {
+        let position = record.position();
         if *touched == Touched::EveryClock {
             self.last_every_clock = Some(position);
         }
-        if let Touched::Subject(Subject::Interaction(id)) = touched
-            && world.interaction(*id).is_none()
-            && let Some(live) = world.latest(*id)
+        if let Touched::Subject(subject) = touched
+            && record.stream_seq() == 0
         {
-            self.keep(*id, live);
+            let number = self.enter(*subject, position);
+            self.subjects[number].opened_position = position;
         }
-        if let Touched::Subject(subject) = touched {
-            self.subjects.fold(world, *subject);
+        let over = world.shown_anew(touched);
+        for subject in over.filter(|subject| !world.is_live(*subject)) {
+            if let Some(live) = world.latest_subject(subject) {
+                self.keep(&live);
+            }
         }
     }
 
-    fn keep(&mut self, id: InteractionId, live: &Live) {
-        let (number, row) = (self.enter(id), PackedRow::of(live, &mut self.dids));
-        self.interactions[number].row = Some(row);
+    fn keep(&mut self, live: &LiveSubject) {
+        let row: SubjectRow = live.row();
+        let (dids, names) = (&mut self.dids, &mut self.names);
+        let (members, detail) = (row.members.into_iter(), digests(&row.detail).into_iter());
+        let packed = PackedRow {
+            state: names.enter(row.state.into()).number,
+            members: members.map(|member| dids.enter(member).number).collect(),
+            deadline_at_ms: row.deadline_at_ms,
+            opened_at_ms: row.opened_at_ms,
+            updated_at_ms: row.updated_at_ms,
+            last_position: row.last_position,
+            detail: detail
+                .map(|(name, digest)| (names.enter(name).number, digest))
+                .collect(),
+            standing: Standing::of(live),
+        };
+        let number = self.enter(row.subject, row.last_position);
+        self.subjects[number].row = Some(packed);
     }
 
-    /// Nothing follows: folds the rows of live interactions; `world` is the state after all
-    /// records.
+    /// Nothing follows: folds the rows of live subjects; `world` is the state after all records.
     pub(crate) fn close(&mut self, world: &World) {
-        for (id, live) in world.interactions() {
-            self.keep(*id, live);
+        for live in world.live() {
+            self.keep(&live);
         }
-        self.subjects.close(world);
-    }
-
-    /// Rows of subjects of other machines.
-    pub fn subjects(&self) -> &SubjectRows {
-        &self.subjects
     }
 
     /// Position of the last record that moved the clocks of all.
@@ -356,22 +310,17 @@ impl Rows {
 
     /// Whether the record at that position is in the stream of an interaction.
     pub(crate) fn is_of_interaction(&self, position: u64) -> bool {
-        self.places.at(position).interaction.is_some()
+        let subject = self.places.at(position).subject;
+        let subject = subject.map(|number| self.subjects[number].subject);
+        subject.and_then(Subject::interaction).is_some()
     }
 
     /// The message at that position whose body may be erased, as far as its body goes.
     pub(crate) fn erasable(&self, position: u64) -> Option<Erasable> {
-        if let Some((subject, body)) = self.negotiated.get(&position) {
-            return Some(Erasable {
-                subject: *subject,
-                body: *body,
-            });
-        }
         let place = self.places.at(position);
-        let (interaction, body) = (place.interaction?, place.body?);
         Some(Erasable {
-            subject: Subject::Interaction(self.interactions[interaction].id),
-            body,
+            subject: self.subjects[place.subject?].subject,
+            body: place.body?,
         })
     }
 
@@ -387,8 +336,9 @@ impl Rows {
 
     /// Whether an interaction that is over is in dispute.
     pub(crate) fn is_disputed(&self, id: InteractionId) -> bool {
-        let row = self.interactions.get(&id).and_then(|of| of.row.as_ref());
-        row.is_some_and(|row| row.is_disputed)
+        let known = self.subjects.get(&Subject::Interaction(id));
+        let standing = known.and_then(|known| known.row.as_ref()?.standing);
+        standing.is_some_and(|standing| standing.is_disputed)
     }
 
     /// How many interactions are in each state once all is folded, without those that `is_known`
@@ -398,12 +348,13 @@ impl Rows {
         is_known: impl Fn(InteractionId) -> bool,
     ) -> (BTreeMap<String, u64>, u64) {
         let (mut states, mut unknown) = (BTreeMap::<&str, u64>::new(), 0);
-        for (_, Interaction { id, row }) in self.interactions.iter() {
-            let Some(row) = row else {
+        for (_, KnownSubject { subject, row, .. }) in self.subjects.iter() {
+            let standing = row.as_ref().and_then(|row| row.standing);
+            let (Some(id), Some(standing)) = (subject.interaction(), standing) else {
                 continue;
             };
-            if is_known(*id) {
-                *states.entry(row.state.as_str()).or_default() += 1;
+            if is_known(id) {
+                *states.entry(standing.state.as_str()).or_default() += 1;
             } else {
                 unknown += 1;
             }
@@ -413,31 +364,46 @@ impl Rows {
         (states.collect(), unknown)
     }
 
-    /// The number of an interaction.
-    pub fn number(&self, id: InteractionId) -> Option<Number> {
-        self.interactions.number(&id)
+    /// The number of a subject.
+    pub fn number(&self, subject: Subject) -> Option<Number> {
+        self.subjects.number(&subject)
     }
 
-    /// Every interaction, with its number.
-    pub fn ids(&self) -> impl Iterator<Item = (Number, InteractionId)> {
-        let interactions = self.interactions.iter();
-        interactions.map(|(number, interaction)| (number, interaction.id))
+    /// Every subject, with its number.
+    pub fn subjects(&self) -> impl Iterator<Item = (Number, Subject)> {
+        let subjects = self.subjects.iter();
+        subjects.map(|(number, known)| (number, known.subject))
     }
 
-    /// The row of an interaction, where the world knew it.
-    pub fn expected(&self, number: Number) -> Option<Expected<'_>> {
-        let kept = self.interactions[number].row.as_ref()?;
+    /// The row of a subject, where the world knew it.
+    pub fn expected(&self, number: Number) -> Option<Expected> {
+        let known = &self.subjects[number];
+        let kept = known.row.as_ref()?;
+        let name = |number: Number| self.names[number].clone();
+        let (members, detail) = (kept.members.iter(), kept.detail.iter());
+        let row = SubjectRow {
+            subject: known.subject,
+            state: name(kept.state).into(),
+            members: members.map(|member| self.dids[*member]).collect(),
+            deadline_at_ms: kept.deadline_at_ms,
+            opened_at_ms: kept.opened_at_ms,
+            updated_at_ms: kept.updated_at_ms,
+            last_position: kept.last_position,
+            detail: detail
+                .map(|(member, digest)| (name(*member), *digest))
+                .collect(),
+        };
         Some(Expected {
-            initiator: self.dids[kept.initiator],
-            provider: self.dids[kept.provider],
-            kept,
+            opened_position: known.opened_position,
+            row,
+            standing: kept.standing,
         })
     }
 
-    /// Positions before `until` in the streams of interactions.
+    /// Positions before `until` in the streams of subjects.
     pub fn positions(&self, until: u64) -> Lists {
-        let (places, count) = (&self.places, self.interactions.len());
-        places.lists(until, count, |place| place.interaction)
+        let (places, count) = (&self.places, self.subjects.len());
+        places.lists(until, count, |place| place.subject)
     }
 
     /// To whom there was a delivery, among others.

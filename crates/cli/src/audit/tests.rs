@@ -14,8 +14,9 @@ use x811_protocol::event::{LedgerKeys, LedgerOpened};
 use x811_protocol::id::EnvelopeId;
 use x811_protocol::key::SecretKey;
 use x811_protocol::parameters::{AEEP_LOOKS_MS, Limits, Parameters, PayerBindingRule, Windows};
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
-use x811_world::row::{InteractionRow, RowChange};
+use x811_world::row::{RowChange, SubjectRow};
 
 use super::*;
 use crate::command::Global;
@@ -284,25 +285,24 @@ async fn a_row_changed_by_hand_is_named() {
     let directory = TempDir::new().unwrap();
     let _ledger = running(directory.path()).await;
     let rows = ReadRows::open(directory.path()).await.unwrap();
-    let row = InteractionRow {
-        id: EnvelopeId::from_parts(NOW.as_ms(), &[9; 10]).into(),
-        initiator: did(),
-        provider: did(),
+    let id = EnvelopeId::from_parts(NOW.as_ms(), &[9; 10]);
+    let row = SubjectRow {
+        subject: Subject::Interaction(id.into()),
         state: "completed".to_owned(),
-        total: None,
+        members: vec![did(), did()],
         deadline_at_ms: None,
         opened_at_ms: NOW,
         updated_at_ms: NOW,
         last_position: 1,
         detail: serde_json::json!({}),
     };
-    let change = RowChange::from(row.clone());
+    let change = RowChange::from(row);
     rows.apply(2, 2, &[change]).await.unwrap();
     let (exit, report) = audit(directory.path(), None).await;
     assert_eq!(exit, Exit::Findings);
     let finding = &report["findings"][0];
     assert_eq!(finding["cause"], "read_model_differs");
-    let id = row.id.request_id().uuid().to_string();
+    let id = id.to_string();
     assert!(finding["sentence"].as_str().unwrap().contains(&id));
 }
 

@@ -5,24 +5,25 @@ use super::{Places, RowsPlace};
 use crate::port::ReadModel;
 use serde_json::json;
 use x811_protocol::id::{ContractId, InteractionId};
-use x811_protocol::money::MicroUsdc;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
-use x811_world::row::{DeliveryRow, InteractionRow, MemberRow, RowChange, StreamRow, SubjectRow};
+use x811_world::row::{DeliveryRow, MemberRow, RowChange, StreamRow, SubjectRow};
 
-fn interaction(n: u64, state: &str) -> InteractionRow {
-    InteractionRow {
-        id: InteractionId::from(envelope_id(n)),
-        initiator: did(1),
-        provider: did(2),
+fn interaction(n: u64, state: &str) -> SubjectRow {
+    SubjectRow {
+        subject: interaction_id(n),
         state: state.to_owned(),
-        total: None,
+        members: vec![did(1), did(2)],
         deadline_at_ms: None,
         opened_at_ms: TimestampMs::new(1_000 + n),
         updated_at_ms: TimestampMs::new(2_000 + n),
         last_position: n,
         detail: json!({ "n": n, "text": "é \u{0}'\"" }),
     }
+}
+
+fn interaction_id(n: u64) -> Subject {
+    Subject::Interaction(InteractionId::from(envelope_id(n)))
 }
 
 fn delivery(recipient: u8, position: u64) -> DeliveryRow {
@@ -46,8 +47,7 @@ pub async fn rows_are_read_back_as_they_were<P: RowsPlace>(places: &impl Places<
     let place = places.open().await;
     let rows = place.rows();
     assert_eq!(rows.applied_size().await.unwrap(), 0);
-    let full = InteractionRow {
-        total: Some(MicroUsdc::MAX),
+    let full = SubjectRow {
         deadline_at_ms: Some(TimestampMs::MAX),
         ..interaction(2, "offered")
     };
@@ -56,31 +56,35 @@ pub async fn rows_are_read_back_as_they_were<P: RowsPlace>(places: &impl Places<
     rows.apply(0, 3, &changes).await.unwrap();
     assert_eq!(rows.applied_size().await.unwrap(), 3);
     for row in [&full, &bare] {
-        let read = rows.interaction(row.id).await.unwrap();
+        let read = rows.subject(row.subject).await.unwrap();
         assert_eq!(read.as_ref(), Some(row));
     }
-    let absent = InteractionId::from(envelope_id(9));
-    assert_eq!(rows.interaction(absent).await.unwrap(), None);
+    let absent = interaction_id(9);
+    assert_eq!(rows.subject(absent).await.unwrap(), None);
     let later = interaction(1, "rejected");
     let changes = [later.clone().into()];
     rows.apply(3, 4, &changes).await.unwrap();
-    assert_eq!(rows.interaction(later.id).await.unwrap(), Some(later));
+    assert_eq!(rows.subject(later.subject).await.unwrap(), Some(later));
 }
 
-/// Pages of interactions are in order of id, and begin behind the one that is named.
-pub async fn interactions_come_in_order_of_id<P: RowsPlace>(places: &impl Places<Place = P>) {
+/// Pages of one kind are in order of id, begin after the subject that is named, and have no other kind.
+pub async fn subjects_come_in_order_of_id<P: RowsPlace>(places: &impl Places<Place = P>) {
     let place = places.open().await;
     let rows = place.rows();
     let all: Vec<_> = (0..5).map(|n| interaction(n, "pending")).collect();
-    let changes: Vec<_> = all.iter().rev().cloned().map(RowChange::from).collect();
+    let mut changes: Vec<_> = all.iter().rev().cloned().map(RowChange::from).collect();
+    changes.push(RowChange::Subject(Box::new(subject(3, &[1]))));
     rows.apply(0, 5, &changes).await.unwrap();
     for (after, limit, due) in [
         (None, 9, &all[..]),
         (None, 0, &[]),
-        (Some(all[1].id), 2, &all[2..4]),
-        (Some(all[4].id), 2, &[]),
+        (Some(all[1].subject), 2, &all[2..4]),
+        (Some(all[4].subject), 2, &[]),
     ] {
-        let page = rows.interactions(after, limit).await.unwrap();
+        let page = rows
+            .subjects("interaction", None, after, limit)
+            .await
+            .unwrap();
         assert_eq!(page, due, "after {after:?}");
     }
 }
@@ -167,7 +171,6 @@ fn subject(n: u64, members: &[u8]) -> SubjectRow<String> {
         state: "offered".to_owned(),
         members: members.iter().copied().map(did).collect(),
         deadline_at_ms: None,
-        deadline_kind: None,
         opened_at_ms: TimestampMs::new(1_000),
         updated_at_ms: TimestampMs::new(2_000),
         last_position: n,
@@ -218,7 +221,10 @@ pub async fn changes_out_of_order_are_refused_whole<P: RowsPlace>(places: &impl 
         refused.expect_err("a gap or a repetition is refused");
     }
     assert_eq!(rows.applied_size().await.unwrap(), 4);
-    assert_eq!(rows.interactions(None, 9).await.unwrap(), []);
+    assert_eq!(
+        rows.subjects("interaction", None, None, 9).await.unwrap(),
+        []
+    );
 }
 
 /// Rows that were closed are there when they are opened again.
@@ -231,6 +237,6 @@ pub async fn rows_survive_reopening<P: RowsPlace>(places: &impl Places<Place = P
         return;
     };
     assert_eq!(place.rows().applied_size().await.unwrap(), 2);
-    let read = place.rows().interaction(row.id).await.unwrap();
+    let read = place.rows().subject(row.subject).await.unwrap();
     assert_eq!(read, Some(row));
 }

@@ -183,10 +183,7 @@ impl SubjectBundle {
         streams.extend(linked(store, rows, subject, size).await?);
         streams.sort_unstable();
         streams.dedup();
-        let last = match subject.interaction() {
-            Some(id) => rows.interaction(id).await?.map(|row| row.last_position),
-            None => rows.subject(subject).await?.map(|row| row.last_position),
-        };
+        let last = rows.subject(subject).await?.map(|row| row.last_position);
         let last = last.ok_or(damaged(first, "record of a subject that has a row"))?;
         let records = record_at(store, last).await?.stream_seq() + 1;
         let bundle = SubjectBundle {

@@ -20,7 +20,7 @@ use x811_protocol::signature::Signature;
 use x811_protocol::stream::Stream;
 use x811_world::keyring::Keyring;
 use x811_world::keys_statement::SignedKeys;
-use x811_world::row::InteractionRow;
+use x811_world::row::SubjectRow;
 
 /// Most records of an interaction that are read; the limits of a ledger allow far fewer.
 const MAX_RECORDS: usize = 1_000;
@@ -106,7 +106,7 @@ pub struct Issuer<'a> {
 pub async fn build<S: LedgerStore, R: ReadModel>(
     store: &S,
     rows: &R,
-    row: &InteractionRow,
+    row: &SubjectRow,
     signed: &Signed,
     issuer: Issuer<'_>,
 ) -> Result<Vec<u8>, ReceiptError> {
@@ -118,7 +118,10 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
     // Of the ledger's own stream: none of them is in the interaction's.
     let own = [0].into_iter().chain(issuer.parameters);
     let own: Vec<u64> = own.chain(replaced.iter().copied()).collect();
-    let interaction = row.id;
+    let interaction = row
+        .subject
+        .interaction()
+        .ok_or(ReceiptError::NotConfirmed)?;
     let stream = Stream::interaction(interaction).to_string();
     let (mut records, bodies) = rows
         .stream_with_bodies(store, &stream, &own, MAX_RECORDS)
@@ -165,11 +168,14 @@ pub async fn build<S: LedgerStore, R: ReadModel>(
 pub async fn build_compact<S: LedgerStore, R: ReadModel>(
     store: &S,
     rows: &R,
-    row: &InteractionRow,
+    row: &SubjectRow,
     signed: &Signed,
     issuer: Issuer<'_>,
 ) -> Result<CompactReceipt, ReceiptError> {
-    let interaction = row.id;
+    let interaction = row
+        .subject
+        .interaction()
+        .ok_or(ReceiptError::NotConfirmed)?;
     let stream = Stream::interaction(interaction).to_string();
     let records = rows.stream_with_bodies(store, &stream, &[], MAX_RECORDS);
     let (records, _) = records.await?;
@@ -252,7 +258,7 @@ impl Settled {
     async fn check<R: ReadModel>(
         &self,
         rows: &R,
-        row: &InteractionRow,
+        row: &SubjectRow,
         size: u64,
     ) -> Result<(), ReceiptError> {
         let stream = self.record.stream();

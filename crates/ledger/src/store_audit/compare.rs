@@ -3,7 +3,8 @@
 //! A running ledger moves under the audit: rows may lag behind the log, or be ahead of what was
 //! read of it. What moved in between is not compared, and counted.
 
-mod interactions;
+mod members;
+mod subjects;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,13 +13,11 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use x811_eventlog::ReadError;
 use x811_protocol::did::Did;
-use x811_protocol::id::InteractionId;
 
 use x811_audit::rows::{Lists, Number, Rows};
 use x811_audit::{Auditor, Cause, Findings, ReadModelCheck, Spot};
 
-use super::subjects::WrongRow;
-use super::{agents, subjects};
+use super::agents;
 use crate::port::{DamagedRow, ReadModel, Stretch};
 use x811_protocol::stream::{Stream, Subject};
 
@@ -28,20 +27,20 @@ const PAGE: usize = 1_000;
 /// Positions by stream, which are due.
 struct Positions<'a> {
     rows: &'a Rows,
-    /// Of interactions, by their number.
+    /// Of subjects, by their number.
     lists: Lists,
     /// Of all other streams, until they were taken.
     others: HashMap<Box<str>, Vec<u64>, RandomState>,
-    /// Interactions that were taken.
-    taken: MetInteractions,
+    /// Subjects that were taken.
+    taken: MetSubjects,
 }
 
 impl Positions<'_> {
     /// Takes what is due of a stream, which can be done once; `None` for a stream that is not in the
     /// log.
     fn take(&mut self, stream: &str) -> Option<Cow<'_, [u64]>> {
-        if let Ok(Stream::Of(Subject::Interaction(id))) = stream.parse() {
-            let number = self.rows.number(id)?;
+        if let Ok(Stream::Of(subject)) = stream.parse() {
+            let number = self.rows.number(subject)?;
             let is_first = self.taken.take(number);
             return is_first.then(|| self.lists.of(number).into());
         }
@@ -50,19 +49,19 @@ impl Positions<'_> {
 
     /// Names of those that were not taken.
     fn left(&self) -> Vec<String> {
-        let interactions = self.taken.left(self.rows);
-        let interactions = interactions.map(|(_, id)| Stream::interaction(id).to_string());
+        let subjects = self.taken.left(self.rows);
+        let subjects = subjects.map(|(_, subject)| subject.to_string());
         let others = self.others.keys().map(|name| name.to_string());
-        interactions.chain(others).collect()
+        subjects.chain(others).collect()
     }
 }
 
-/// Which interactions were met.
+/// The subjects that were met, by their number.
 #[derive(Default)]
-struct MetInteractions(Vec<bool>);
+struct MetSubjects(Vec<bool>);
 
-impl MetInteractions {
-    /// Whether it is the first time.
+impl MetSubjects {
+    /// Marks a subject as met; returns true if it was not.
     fn take(&mut self, number: Number) -> bool {
         let index = number.index();
         if self.0.len() <= index {
@@ -71,10 +70,10 @@ impl MetInteractions {
         !std::mem::replace(&mut self.0[index], true)
     }
 
-    /// Interactions that were not met.
-    fn left(&self, rows: &Rows) -> impl Iterator<Item = (Number, InteractionId)> {
+    /// Subjects that were not met.
+    fn left(&self, rows: &Rows) -> impl Iterator<Item = (Number, Subject)> {
         let was_met = |number: Number| self.0.get(number.index()).copied().unwrap_or(false);
-        rows.ids().filter(move |(number, _)| !was_met(*number))
+        rows.subjects().filter(move |(number, _)| !was_met(*number))
     }
 }
 
@@ -92,23 +91,21 @@ pub(super) async fn read_model<R: ReadModel>(
     // What lost records left in these rows cannot be told from what was put there.
     let is_whole = auditor.not_replayed() == 0;
     let begin = || Comparison::new(auditor, applied_size, size);
-    let (mut interactions, mut deliveries, mut streams) = (begin(), begin(), begin());
-    interactions.rows_are_behind();
-    let compared = interactions.subjects(rows).await;
-    let subjects = interactions.or_damaged(compared)?;
+    let (mut subjects, mut deliveries, mut streams) = (begin(), begin(), begin());
+    subjects.rows_are_behind();
     if is_whole {
-        let compared = interactions.subject_members(rows).await;
-        interactions.or_damaged(compared)?;
+        let compared = subjects.members(rows).await;
+        subjects.or_damaged(compared)?;
     }
     let mut agents = 0;
     if is_whole && applied_size >= size {
-        let compared = interactions.agents(rows).await;
-        agents = interactions.or_damaged(compared)?;
+        let compared = subjects.agents(rows).await;
+        agents = subjects.or_damaged(compared)?;
     }
     tokio::try_join!(
         async {
-            let compared = interactions.interactions(rows).await;
-            interactions.or_damaged(compared)
+            let compared = subjects.subjects(rows).await;
+            subjects.or_damaged(compared)
         },
         async {
             if is_whole {
@@ -129,11 +126,10 @@ pub(super) async fn read_model<R: ReadModel>(
         applied_size,
         lag_records: size.saturating_sub(applied_size),
         deliveries: deliveries.check.deliveries,
-        subjects,
         agents,
-        ..interactions.check
+        ..subjects.check
     };
-    for findings in [interactions.findings, deliveries.findings, streams.findings] {
+    for findings in [subjects.findings, deliveries.findings, streams.findings] {
         auditor.findings_mut().extend(findings);
     }
     Ok(check)
@@ -146,8 +142,8 @@ struct Comparison<'a> {
     /// The rows reflect records that were not read.
     is_ahead: bool,
     auditor: &'a Auditor,
-    /// Interactions that have a row.
-    listed: MetInteractions,
+    /// Subjects that have a row.
+    listed: MetSubjects,
     findings: Findings,
     check: ReadModelCheck,
 }
@@ -159,7 +155,7 @@ impl<'a> Comparison<'a> {
             size,
             is_ahead: false,
             auditor,
-            listed: MetInteractions::default(),
+            listed: MetSubjects::default(),
             findings: Findings::default(),
             check: ReadModelCheck::default(),
         }
@@ -172,35 +168,6 @@ impl<'a> Comparison<'a> {
             damaged_row(&mut self.findings, self.size, &damaged.ok_or(error)?);
             Ok(T::default())
         })
-    }
-
-    /// Rows of subjects of other machines; how many were compared.
-    async fn subjects<R: ReadModel>(&mut self, rows: &R) -> Result<u64, ReadError> {
-        // Downtime between rows and log may have moved the windows of all.
-        let clocks_moved = self.auditor.rows().last_every_clock();
-        let clocks_move =
-            self.applied_size > self.size || clocks_moved.is_some_and(|at| self.moved(at));
-        let is_moving = |position: u64| clocks_move || self.moved(position);
-        let compared = subjects::compare(self.auditor.rows().subjects(), rows, is_moving).await?;
-        self.check.not_compared += compared.not_compared;
-        self.wrong_rows(compared.wrong);
-        Ok(compared.subjects)
-    }
-
-    /// The index from members to those subjects.
-    async fn subject_members<R: ReadModel>(&mut self, rows: &R) -> Result<(), ReadError> {
-        let is_moving = |position: u64| self.moved(position);
-        let due = self.auditor.rows().subjects();
-        let wrong = subjects::compare_members(due, rows, self.size, is_moving).await?;
-        self.wrong_rows(wrong);
-        Ok(())
-    }
-
-    fn wrong_rows(&mut self, wrong: Vec<WrongRow>) {
-        for wrong in wrong {
-            let stream = Some(wrong.stream.into());
-            self.add(wrong.position, stream, wrong.field, wrong.sentence);
-        }
     }
 
     /// Rows of agents, and what those have earned; how many were compared.
@@ -307,7 +274,7 @@ impl<'a> Comparison<'a> {
             rows: rows_due,
             lists: rows_due.positions(until),
             others,
-            taken: MetInteractions::default(),
+            taken: MetSubjects::default(),
         };
         let mut different = BTreeMap::new();
         let mut listed: Option<Stretch> = None;

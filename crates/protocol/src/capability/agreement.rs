@@ -5,6 +5,8 @@
 //!
 //! Sources: capability.md ("agreement"), CC-84 to CC-88, CX-40 to CX-42.
 
+mod detail;
+
 use crate::capability::version::Version;
 use crate::code::Code;
 use crate::did::Did;
@@ -413,6 +415,14 @@ impl Machine for Agreement {
 
     fn members(state: &State) -> Vec<Did> {
         vec![state.consumer, state.provider]
+    }
+
+    fn state_name(state: &State) -> &'static str {
+        state.standing.as_str()
+    }
+
+    fn detail(state: &State) -> impl Serialize {
+        detail::Detail::of(state)
     }
 
     fn open_between(state: &State) -> Option<(Did, Did)> {

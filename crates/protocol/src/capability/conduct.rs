@@ -16,6 +16,7 @@ use crate::refusal::Refusal;
 use crate::stream::Subject;
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -283,6 +284,24 @@ impl Machine for Conduct {
 
     fn members(state: &State) -> Vec<Did> {
         vec![state.agent]
+    }
+
+    fn state_name(_state: &State) -> &'static str {
+        STATE
+    }
+
+    fn detail(state: &State) -> impl Serialize {
+        let counted = state.breaches.iter().filter(|breach| !breach.is_spent);
+        let counted: Vec<u64> = counted.map(|breach| breach.position).collect();
+        let mut detail = json!({ "breaches": state.recorded, "counted": counted });
+        if let Some(exclusion) = state.exclusion {
+            detail["exclusion"] = json!({
+                "is_lifted": exclusion.is_lifted,
+                "position": exclusion.position,
+                "until_ms": exclusion.until,
+            });
+        }
+        detail
     }
 
     fn open_between(_state: &State) -> Option<(Did, Did)> {

@@ -1,6 +1,8 @@
 //! One agent's descriptor: the last advert is in force, and each is one revision above the one
 //! before, so that two of them cannot overtake each other.
 
+mod detail;
+
 use crate::code::Code;
 use crate::did::Did;
 use crate::event::{Derived, Event};
@@ -203,6 +205,14 @@ impl Machine for Descriptor {
 
     fn members(state: &State) -> Vec<Did> {
         vec![state.agent]
+    }
+
+    fn state_name(_state: &State) -> &'static str {
+        STATE
+    }
+
+    fn detail(state: &State) -> impl Serialize {
+        detail::Detail::of(state)
     }
 
     fn open_between(_state: &State) -> Option<(Did, Did)> {

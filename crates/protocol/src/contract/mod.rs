@@ -7,10 +7,12 @@
 //! | `state` | what each state carries |
 //! | `message` | guards of the five messages |
 //! | `evolve` | what a record makes of the state |
+//! | `detail` | what its row shows besides the columns of every row |
 //! | [`engagement`] | what a REQUEST and an OFFER are held to by a contract |
 //!
 //! Sources: contract.md, machines.md, XN-1…9, XX-1…9.
 
+mod detail;
 pub mod engagement;
 mod evolve;
 mod message;
@@ -28,6 +30,7 @@ use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::stream::Subject;
 use crate::time::TimestampMs;
+use serde::Serialize;
 use std::sync::Arc;
 
 /// The machine; it has no values, its state is [`State`].
@@ -107,6 +110,14 @@ impl Machine for Contract {
     fn members(state: &State) -> Vec<Did> {
         let opening = state.opening();
         vec![opening.initiator, opening.responder]
+    }
+
+    fn state_name(state: &State) -> &'static str {
+        state.name().as_str()
+    }
+
+    fn detail(state: &State) -> impl Serialize {
+        detail::Detail::of(state)
     }
 
     fn open_between(state: &State) -> Option<(Did, Did)> {

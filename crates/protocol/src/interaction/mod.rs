@@ -11,6 +11,7 @@
 //! | `evolve` | what a record makes of the state |
 //! | `stored` | the state outside of memory |
 //! | `told` | which events the two parties are notified of |
+//! | `detail` | what its row shows besides the columns of every row |
 //! | `written` | what is written once, for all states that it is in |
 //!
 //! What its payment is held to, and what pays, is decided in [`crate::settlement`].
@@ -19,6 +20,7 @@
 
 mod clock;
 mod context;
+mod detail;
 mod evolve;
 mod message;
 mod outline;
@@ -52,6 +54,7 @@ use crate::refusal::Refusal;
 use crate::settlement::{Aftermath, SettlingMachine, Watched};
 use crate::stream::Subject;
 use crate::time::TimestampMs;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -124,6 +127,14 @@ impl Machine for Interaction {
     fn members(state: &State) -> Vec<Did> {
         let opening = state.opening();
         vec![opening.initiator, opening.provider]
+    }
+
+    fn state_name(state: &State) -> &'static str {
+        state.name().as_str()
+    }
+
+    fn detail(state: &State) -> impl Serialize {
+        detail::Detail::of(state)
     }
 
     fn open_between(state: &State) -> Option<(Did, Did)> {

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::contest::{self, Board, Shown};
+use super::detail::Detail;
 use super::event::{RoundEvent, RoundWindow};
 use super::evolve;
 use super::follow::{decision, follow};
@@ -164,6 +167,14 @@ impl Machine for Round {
 
     fn members(state: &State) -> Vec<Did> {
         state.members().into_iter().collect()
+    }
+
+    fn state_name(state: &State) -> &'static str {
+        state.name().as_str()
+    }
+
+    fn detail(state: &State) -> impl Serialize {
+        Detail::of(state)
     }
 
     fn open_between(state: &State) -> Option<(Did, Did)> {

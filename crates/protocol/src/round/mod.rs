@@ -16,6 +16,7 @@
 //! | `evolve` | what a record makes of the state |
 //! | `follow` | what follows from a record in the round itself |
 //! | `machine` | the machine as a ledger asks it |
+//! | `detail` | what its row shows besides the columns of every row |
 //! | `rivals` | which rounds compete, which block each other, and which is drawn |
 //! | `lasting` | whether the same voters are missing twice |
 //! | `told` | what the ledger tells of it in notices |
@@ -26,6 +27,7 @@
 mod contest;
 mod context;
 mod counting;
+mod detail;
 mod event;
 mod evolve;
 mod follow;

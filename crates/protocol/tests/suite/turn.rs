@@ -9,6 +9,7 @@
 
 use crate::interaction::messages::{INITIATOR, PROVIDER, header};
 use crate::interaction::world::{World, parameters};
+use serde::{Deserialize, Serialize};
 use std::sync::{Arc, LazyLock};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
@@ -32,7 +33,7 @@ const WINDOW_MS: u64 = 60_000;
 /// The machine; it has no values, its state is [`State`].
 enum Count {}
 
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct State {
     id: SessionId,
     /// Messages since the last lapse; the first is at that position.
@@ -130,6 +131,14 @@ impl Machine for Count {
 
     fn members(_state: &State) -> Vec<Did> {
         vec![*INITIATOR, *PROVIDER]
+    }
+
+    fn state_name(_state: &State) -> &'static str {
+        "counting"
+    }
+
+    fn detail(state: &State) -> impl Serialize {
+        state.counted
     }
 
     fn open_between(state: &State) -> Option<(Did, Did)> {

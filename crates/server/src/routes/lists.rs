@@ -22,7 +22,6 @@ use x811_ledger::port::ReadModel as _;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::refusal::{self, Refusal};
-use x811_protocol::stream::Subject;
 use x811_world::row::SubjectRow;
 
 /// Most subjects of a page.
@@ -152,11 +151,11 @@ pub(super) async fn handle<C: Clock>(
         ApiError::malformed(format!("`after` is no {word}: repeat the `next` you got"))
     })?;
     await_rows(&app, request.min_position()).await?;
-    let (mut after, limit) = (after.map(Subject::id), most(request.limit));
+    let (mut after, limit) = (after, most(request.limit));
     let (mut found, mut scanned, mut last) = (Vec::new(), 0, None);
     let has_more = loop {
         let rows = app.ledger.read_model();
-        let rows = rows.subjects(list.kind.machine, member, after.as_deref(), limit + 1);
+        let rows = rows.subjects(list.kind.machine, member, after, limit + 1);
         let rows = rows.await?;
         let is_last = rows.len() <= limit;
         let mut left = rows.iter();
@@ -170,7 +169,7 @@ pub(super) async fn handle<C: Clock>(
         if found.len() == limit || scanned >= MAX_SCANNED || is_last {
             break left.len() > 0 || !is_last;
         }
-        after = last.map(Subject::id);
+        after = last;
     };
     let mut answer = json!({ list.kind.path: found });
     if let Some(last) = last.filter(|_| has_more) {

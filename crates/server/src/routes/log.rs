@@ -379,7 +379,7 @@ async fn may_read<C: Clock>(
             | Stream::Roots,
         ) => true,
         Some(Stream::Of(subject)) => {
-            let row = subject::row(app, subject).await?;
+            let row = app.ledger.read_model().subject(subject).await?;
             let Some(row) = row.filter(|row| subject::may_read(app, reader, row)) else {
                 return Ok(false);
             };

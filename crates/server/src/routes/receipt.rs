@@ -15,7 +15,6 @@ use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
 use x811_ledger::clock::Clock;
-use x811_ledger::port::ReadModel as _;
 use x811_ledger::receipt::{self, Issuer};
 use x811_protocol::id::InteractionId;
 use x811_protocol::stream::Subject;
@@ -69,10 +68,7 @@ pub(super) async fn handle<C: Clock>(
 ) -> Result<impl IntoResponse, ReadRefusal> {
     app.rows_as_they_come().await;
     let subject = Some(Subject::Interaction(id));
-    readable(&app, &reader, &INTERACTION, subject).await?;
-    // The receipt is made of the row in the form that only interactions have.
-    let row = app.ledger.read_model().interaction(id).await?;
-    let row = row.ok_or_else(|| ApiError::not_found(INTERACTION.not_found))?;
+    let row = readable(&app, &reader, &INTERACTION, subject).await?;
     let signed = app.signed_over(row.last_position).await?;
     app.rows_reflect(signed.checkpoint.size - 1).await?;
     let (store, rows) = (app.ledger.store(), app.ledger.read_model());

@@ -24,6 +24,7 @@ use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
 use x811_protocol::did::Did;
 use x811_protocol::id::{IdError, InteractionId};
+use x811_protocol::money::MicroUsdc;
 use x811_protocol::stream::{Stream, Subject};
 use x811_world::row::SubjectRow;
 
@@ -152,7 +153,12 @@ pub(super) async fn readable<C: Clock>(
     // In this order: what is reflected now is in the row that is read then.
     let size = app.ledger.world().head().size;
     let reflected = size.saturating_sub(app.ledger.rows_lag());
-    let row = row(app, subject).await?;
+    let row = app
+        .ledger
+        .read_model()
+        .subject(subject)
+        .await
+        .map_err(ApiError::from)?;
     if row.is_none()
         && let Some(id) = subject.interaction()
     {
@@ -160,37 +166,6 @@ pub(super) async fn readable<C: Clock>(
     }
     let row = row.filter(|row| may_read(app, reader, row));
     Ok(row.ok_or_else(not_found)?)
-}
-
-/// The row of that subject. The row of an interaction has another form, which nobody else has to know.
-pub(super) async fn row<C: Clock>(
-    app: &App<C>,
-    subject: Subject,
-) -> Result<Option<SubjectRow>, ApiError> {
-    let rows = app.ledger.read_model();
-    let Some(id) = subject.interaction() else {
-        return Ok(rows.subject(subject).await?);
-    };
-    Ok(rows.interaction(id).await?.map(|row| {
-        let mut detail = json!({
-            "initiator": row.initiator, "provider": row.provider, "detail": row.detail,
-        });
-        if let Some(total) = row.total {
-            detail["total"] = json!(total);
-            detail["total_usdc"] = json!(total.to_usdc_decimal());
-        }
-        SubjectRow {
-            subject,
-            state: row.state,
-            members: vec![row.initiator, row.provider],
-            deadline_at_ms: row.deadline_at_ms,
-            deadline_kind: None,
-            opened_at_ms: row.opened_at_ms,
-            updated_at_ms: row.updated_at_ms,
-            last_position: row.last_position,
-            detail,
-        }
-    }))
 }
 
 /// Whether an interaction that the rows do not have is one that the log does not have: a row may have
@@ -258,8 +233,15 @@ fn round_of(row: &SubjectRow) -> Option<&Value> {
 
 /// The row as it is answered.
 pub(super) fn shown(row: &SubjectRow) -> Value {
-    let state = row.subject.interaction().map_or("status", |_| "state");
-    let mut shown = row.detail.clone();
+    let (state, mut shown) = match row.subject {
+        Subject::Interaction(_) => ("state", interaction(row)),
+        Subject::Contract(_)
+        | Subject::Descriptor(_)
+        | Subject::Session(_)
+        | Subject::Agreement(_)
+        | Subject::Round(_)
+        | Subject::Conduct(_) => ("status", row.detail.clone()),
+    };
     shown["id"] = row.subject.public_id().into();
     shown[state] = row.state.clone().into();
     shown["opened_at_ms"] = row.opened_at_ms.as_ms().into();
@@ -267,6 +249,17 @@ pub(super) fn shown(row: &SubjectRow) -> Value {
     shown["last_position"] = row.last_position.into();
     if let Some(deadline) = row.deadline_at_ms {
         shown["deadline_at_ms"] = deadline.as_ms().into();
+    }
+    shown
+}
+
+/// The members of an interaction's answer that are no columns. Its detail stays a member of its own.
+fn interaction(row: &SubjectRow) -> Value {
+    let (initiator, provider) = (row.members.first(), row.members.get(1));
+    let mut shown = json!({ "initiator": initiator, "provider": provider, "detail": row.detail });
+    if let Ok(total) = MicroUsdc::deserialize(&row.detail["offer"]["total"]) {
+        shown["total"] = json!(total);
+        shown["total_usdc"] = json!(total.to_usdc_decimal());
     }
     shown
 }

@@ -18,10 +18,9 @@ use sqlx::sqlite::{SqliteConnection, SqliteSynchronous};
 use x811_eventlog::{AppendError, Hash, HashTile, Node, ReadError, Record, TileEdge};
 use x811_ledger::port::{Body, DamagedRow, LedgerStore, ReadModel, Stretch};
 use x811_protocol::did::Did;
-use x811_protocol::id::InteractionId;
 use x811_protocol::stream::Subject;
 use x811_world::row::{
-    DeliveryRow, FoundAgent, InteractionRow, MemberRow, RowChange, StreamRow, SubjectRow, TrustAsOf,
+    DeliveryRow, FoundAgent, MemberRow, RowChange, StreamRow, SubjectRow, TrustAsOf,
 };
 
 use self::at_once::AtOnce;
@@ -242,31 +241,6 @@ impl ReadModel for ReadRows {
         Ok(())
     }
 
-    async fn interaction(&self, id: InteractionId) -> Result<Option<InteractionRow>, ReadError> {
-        let row = sqlx::query(rows::SELECT_INTERACTION)
-            .bind(rows::interaction_key(id))
-            .fetch_optional(&mut *self.readers.get().await?)
-            .await
-            .map_err(StoreError::from)?;
-        Ok(row.as_ref().map(rows::read_interaction).transpose()?)
-    }
-
-    async fn interactions(
-        &self,
-        after: Option<InteractionId>,
-        limit: usize,
-    ) -> Result<Vec<InteractionRow>, ReadError> {
-        // No id is an empty blob, and every id is greater than one.
-        let rows = sqlx::query(rows::SELECT_INTERACTIONS)
-            .bind(after.map(rows::interaction_key).unwrap_or_default())
-            .bind(limit.min(MAX_ROWS) as i64)
-            .fetch_all(&mut *self.readers.get().await?)
-            .await
-            .map_err(StoreError::from)?;
-        let rows: Result<_, StoreError> = rows.iter().map(rows::read_interaction).collect();
-        Ok(rows?)
-    }
-
     async fn subject(&self, subject: Subject) -> Result<Option<SubjectRow>, ReadError> {
         let mut reader = self.readers.get().await?;
         Ok(subjects::one(&mut reader, subject).await?)
@@ -276,7 +250,7 @@ impl ReadModel for ReadRows {
         &self,
         kind: &str,
         member: Option<Did>,
-        after: Option<&str>,
+        after: Option<Subject>,
         limit: usize,
     ) -> Result<Vec<SubjectRow>, ReadError> {
         let mut reader = self.readers.get().await?;
@@ -412,7 +386,6 @@ impl ReadModel for ReadRows {
 /// Changes by table. Of a subject only its last row is written.
 #[derive(Debug, Default)]
 struct Batch<'a> {
-    interactions: BTreeMap<InteractionId, &'a InteractionRow<String>>,
     subjects: BTreeMap<Subject, &'a SubjectRow<String>>,
     agents: agents::Batch<'a>,
     deliveries: Vec<&'a DeliveryRow>,
@@ -425,9 +398,6 @@ impl<'a> Batch<'a> {
         let mut batch = Self::default();
         for change in changes {
             match change {
-                RowChange::Interaction(row) => {
-                    batch.interactions.insert(row.id, row);
-                }
                 RowChange::Subject(row) => {
                     batch.subjects.insert(row.subject, row);
                 }
@@ -478,8 +448,6 @@ impl<'a> Batch<'a> {
                 applied_size,
             });
         }
-        let interactions: Vec<_> = self.interactions.into_values().collect();
-        insert(connection, &rows::INTERACTIONS, &interactions).await?;
         let subjects: Vec<_> = self.subjects.into_values().collect();
         subjects::write(connection, &subjects).await?;
         self.agents.write(connection).await?;

@@ -3,8 +3,10 @@
 
 use super::apply::Applying;
 use super::interactions::put_in_place;
-use super::{Fault, Live, World};
+use super::{Fault, Live, Touched, World};
+use crate::projection::{DetailForm, row_of};
 use crate::recent::Scattered;
+use crate::row::SubjectRow;
 use imbl::{OrdMap, OrdSet};
 use std::any::Any;
 use std::sync::Arc;
@@ -110,6 +112,22 @@ macro_rules! subjects {
             $subject(&'a <$machine as Machine>::State),)+
         }
 
+        /// A subject of any machine after its last record.
+        #[derive(Debug, Clone)]
+        pub enum LiveSubject {
+            $(/// Of this machine.
+            $subject(Arc<Live<<$machine as Machine>::State>>),)+
+        }
+
+        impl LiveSubject {
+            /// Returns the row that readers see of it.
+            pub fn row<D: DetailForm>(&self) -> SubjectRow<D> {
+                match self {
+                    $(LiveSubject::$subject(live) => row_of::<$machine, D>(live),)+
+                }
+            }
+        }
+
         /// What the last record ended, of every machine.
         pub(super) struct AllEnded {
             $($held: Option<Ended<$machine>>,)+
@@ -161,6 +179,21 @@ macro_rules! subjects {
             pub fn moving(&self) -> impl Iterator<Item = Subject> {
                 std::iter::empty()
                     $(.chain(self.subjects.$held.moving.iter().map(|id| Subject::$subject(*id))))+
+            }
+
+            /// All live subjects, machine by machine in order of id.
+            pub fn live(&self) -> impl Iterator<Item = LiveSubject> {
+                std::iter::empty()
+                    $(.chain(self.subjects.$held.live.values().cloned().map(LiveSubject::$subject)))+
+            }
+
+            /// A subject that is held or that the last record ended.
+            pub fn latest_subject(&self, subject: Subject) -> Option<LiveSubject> {
+                Some(match subject {
+                    $(Subject::$subject(id) => {
+                        LiveSubject::$subject(self.subjects.$held.latest(id)?.clone())
+                    })+
+                })
             }
 
             /// The state of a subject after the last record, also when that ended it.
@@ -301,6 +334,25 @@ fn change_count<K: std::hash::Hash + Eq + Clone>(
 }
 
 impl World {
+    /// The subjects whose rows the last record changed, by what it touched.
+    pub fn shown_anew(&self, touched: &Touched) -> impl Iterator<Item = Subject> {
+        let (subject, clocks) = match touched {
+            Touched::Nothing => (None, None),
+            Touched::Subject(subject) => (Some(*subject), None),
+            Touched::EveryClock => (None, Some(self.moving())),
+        };
+        let rounds = self.rounds_moved().iter().copied().map(Subject::Round);
+        // Nothing that moves is shown of a subject that is over.
+        let clocks = clocks.into_iter().flatten();
+        let clocks = clocks.filter(|subject| self.is_live(*subject));
+        subject.into_iter().chain(rounds).chain(clocks)
+    }
+
+    /// True if the subject is live: its state can change, or a notice about it is owed.
+    pub fn is_live(&self, subject: Subject) -> bool {
+        self.opened_at(subject).is_some()
+    }
+
     /// Takes a record of one of a machine's subjects in.
     pub(super) fn apply_subject<M: HeldMachine>(
         &mut self,

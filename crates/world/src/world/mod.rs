@@ -22,7 +22,7 @@ pub use content::{ContentError, Sighted, StoredSubjects, WorldContent};
 pub use contests::StoredFailed;
 pub use fault::Fault;
 pub(crate) use machines::Machines;
-pub use machines::{HeldMachine, SubjectState, Subjects};
+pub use machines::{HeldMachine, LiveSubject, SubjectState, Subjects};
 pub use roots::{EVERY_RECORDS as STATE_ROOT_EVERY, Roots};
 
 use crate::agent::Agent;

@@ -27,7 +27,7 @@ impl Known {
     async fn new() -> Known {
         let ledgerbox = settled_and_disputed().await;
         let rows = ledgerbox.rows.rows();
-        let provider = rows.interactions.values().next().unwrap().provider;
+        let provider = rows.subjects.values().next().unwrap().members[1];
         let page = ledgerbox.rows.agents(None, None, 100).await.unwrap();
         let row = page.iter().find(|it| it.row.did == provider).unwrap().row;
         assert_ne!(row.trust, TrustCounters::NONE);

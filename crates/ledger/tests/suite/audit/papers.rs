@@ -10,6 +10,7 @@ use x811_ledger::receipt::{self, Issuer, ReceiptError};
 use x811_ledger::refresh;
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
+use x811_protocol::stream::Subject;
 
 use super::bundles::{keys, signed};
 use super::ledgerbox::Ledgerbox;
@@ -48,7 +49,11 @@ pub(crate) async fn receipts_in_both_forms(
         parameters: world.parameters().map(|(position, _)| position),
     };
     let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
-    let row = rows.interaction(id).await.unwrap().unwrap();
+    let row = rows
+        .subject(Subject::Interaction(id))
+        .await
+        .unwrap()
+        .unwrap();
     (
         receipt::build(store, rows, &row, &signed, issuer())
             .await

@@ -4,17 +4,18 @@ use serde_json::json;
 use x811_audit::{Cause, Report};
 use x811_ledger::port::ReadModel;
 use x811_ledger::store_audit::audit_store;
-use x811_protocol::money::MicroUsdc;
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
-use x811_world::row::{DeliveryRow, InteractionRow, RowChange, StreamRow};
+use x811_world::row::{DeliveryRow, RowChange, StreamRow, SubjectRow};
 
 use super::bundles::audited;
 use super::deal::{Deal, Until};
 use super::ledgerbox::Ledgerbox;
+use super::member_rows::with_an_offer;
 use super::scene::{found, settled_and_disputed};
 
 /// What a hand does to a row.
-type Change = fn(&mut InteractionRow);
+type Change = fn(&mut SubjectRow);
 
 async fn audit(ledgerbox: &Ledgerbox) -> Report {
     audited(ledgerbox).await
@@ -29,11 +30,10 @@ async fn write(ledgerbox: &Ledgerbox, change: RowChange) {
 async fn a_changed_row_is_named_with_its_field() {
     let ledgerbox = settled_and_disputed().await;
     Deal::opened(&ledgerbox, Until::Pending).await;
-    let table: [(&str, Change); 9] = [
+    let table: [(&str, Change); 8] = [
         ("read_model.state", |row| {
             row.state = "completed!".to_owned()
         }),
-        ("read_model.total", |row| row.total = Some(MicroUsdc::MAX)),
         ("read_model.deadline_at_ms", |row| {
             row.deadline_at_ms = Some(TimestampMs::new(7));
         }),
@@ -44,13 +44,15 @@ async fn a_changed_row_is_named_with_its_field() {
             row.updated_at_ms = TimestampMs::new(7)
         }),
         ("read_model.last_position", |row| row.last_position += 1),
-        ("read_model.initiator", |row| row.initiator = row.provider),
-        ("read_model.provider", |row| row.provider = row.initiator),
+        ("read_model.initiator", |row| {
+            row.members[0] = row.members[1]
+        }),
+        ("read_model.provider", |row| row.members[1] = row.members[0]),
         ("read_model.detail.code", |row| {
             row.detail["code"] = json!("X811-1001")
         }),
     ];
-    let rows = ledgerbox.rows.rows().interactions;
+    let rows = ledgerbox.rows.rows().subjects;
     assert_eq!(rows.len(), 3);
     for row in rows.values() {
         for (field, change) in table {
@@ -60,7 +62,7 @@ async fn a_changed_row_is_named_with_its_field() {
             let report = audit(&ledgerbox).await;
             let expected = [(row.last_position, field, Cause::ReadModelDiffers)];
             assert_eq!(found(&report), expected, "{}", row.state);
-            let id = row.id.request_id().uuid().to_string();
+            let id = row.subject.id();
             assert!(report.findings[0].sentence.contains(&id));
         }
         write(&ledgerbox, row.clone().into()).await;
@@ -69,14 +71,42 @@ async fn a_changed_row_is_named_with_its_field() {
 }
 
 #[tokio::test]
+async fn a_changed_row_of_a_negotiation_is_named_with_its_field() {
+    let ledgerbox = with_an_offer().await;
+    let table: [(&str, Change); 5] = [
+        ("read_model.members", |row| row.members.reverse()),
+        ("read_model.state", |row| row.state = "agreed".to_owned()),
+        ("read_model.deadline_at_ms", |row| row.deadline_at_ms = None),
+        ("read_model.last_position", |row| row.last_position += 1),
+        ("read_model.detail.turn", |row| row.detail["turn"] = json!(9)),
+    ];
+    let rows = ledgerbox.rows.rows().subjects;
+    let is_contract = |row: &&SubjectRow| row.subject.contract().is_some();
+    let row = rows.values().find(is_contract).unwrap();
+    for (field, change) in table {
+        let mut changed = row.clone();
+        change(&mut changed);
+        write(&ledgerbox, changed.into()).await;
+        let report = audit(&ledgerbox).await;
+        let expected = [(row.last_position, field, Cause::ReadModelDiffers)];
+        assert_eq!(found(&report), expected);
+        assert!(report.findings[0].sentence.starts_with("contract neg-"));
+    }
+    let mut left = ledgerbox.rows.rows();
+    left.subjects.remove(&row.subject);
+    ledgerbox.rows.set_rows(left);
+    let report = audit(&ledgerbox).await;
+    let expected = [(row.last_position, "read_model.row", Cause::ReadModelDiffers)];
+    assert_eq!(found(&report), expected);
+}
+
+#[tokio::test]
 async fn a_row_too_many_and_a_delivery_too_many_are_named() {
     let ledgerbox = settled_and_disputed().await;
     let rows = ledgerbox.rows.rows();
-    let mut stranger = rows.interactions.values().next().unwrap().clone();
-    stranger.id = ledgerbox
-        .letter("x811/request", &ledgerbox.identity, json!({}))
-        .id
-        .into();
+    let mut stranger = rows.subjects.values().next().unwrap().clone();
+    let letter = ledgerbox.letter("x811/request", &ledgerbox.identity, json!({}));
+    stranger.subject = Subject::Interaction(letter.id.into());
     let last_position = stranger.last_position;
     write(&ledgerbox, stranger.into()).await;
     let report = audit(&ledgerbox).await;

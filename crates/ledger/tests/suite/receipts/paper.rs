@@ -16,6 +16,7 @@ use x811_ledger::receipt::{self, Issuer, ReceiptError};
 use x811_protocol::envelope::SealedEnvelope;
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
+use x811_protocol::stream::Subject;
 use x811_world::keys_statement::KeysStatement;
 
 use super::base::{Base, TREASURY, tx};
@@ -121,7 +122,7 @@ pub(crate) async fn issue(
         parameters: world.parameters().map(|(position, _)| position),
     };
     let (store, rows) = (&*ledgerbox.store, &*ledgerbox.rows);
-    let row = rows.interaction(id).await?.unwrap();
+    let row = rows.subject(Subject::Interaction(id)).await?.unwrap();
     let whole = receipt::build(store, rows, &row, &signed, issuer()).await?;
     let whole = Receipt::from_bytes(&whole).unwrap();
     let compact = receipt::build_compact(store, rows, &row, &signed, issuer()).await?;

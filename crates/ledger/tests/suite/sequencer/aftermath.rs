@@ -11,6 +11,7 @@ use x811_protocol::event::{Event, SettlementEvent};
 use x811_protocol::evm::ChainId;
 use x811_protocol::parameters::FinalBy;
 use x811_protocol::settlement::level::STAND_IN_BLOCKS;
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 /// Long enough for a transaction of the next block to be confirmed.
@@ -63,7 +64,7 @@ async fn rule_24_a_transfer_that_disappears_is_reversed_and_both_are_told() {
     let mut parties = [deal.initiator.did, deal.provider.did];
     parties.sort_unstable();
     assert_eq!(told, parties.map(|did| (did, Some(Code::PaymentFailed))));
-    let detail = &ledgerbox.rows.rows().interactions[&deal.id()].detail;
+    let detail = &ledgerbox.rows.rows().subjects[&Subject::Interaction(deal.id())].detail;
     assert_eq!(detail["confirmed"]["reversed"][0], tx(1).to_string());
     ledgerbox.assert_log_adds_up().await;
 }

@@ -6,6 +6,7 @@ use super::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use super::ledgerbox::Ledgerbox;
 use x811_protocol::event::{Event, NetworkBlind, NetworkEvent};
 use x811_protocol::observation::{BlindCause, Observation};
+use x811_protocol::stream::Subject;
 
 fn unreachable() -> Observation {
     Observation::Unreachable {
@@ -121,7 +122,7 @@ async fn lc_5_a_settlement_that_begins_blind_begins_paused() {
     ledgerbox.accept(&deal.payment(&ledgerbox, 1)).await;
     ledgerbox.advance_ms(90_000).await;
     assert_eq!(ledgerbox.types(deal.id()).await.len(), 6, "no lapse");
-    let row = ledgerbox.rows.rows().interactions[&deal.id()].clone();
+    let row = ledgerbox.rows.rows().subjects[&Subject::Interaction(deal.id())].clone();
     let stopped = &row.detail["settlement"]["clock_stopped_since_ms"];
     assert!(stopped.is_u64(), "it is shown: {stopped}");
     let block = Base::head_number(ledgerbox.now());

@@ -6,6 +6,7 @@ use x811_ledger::memory::CommitFault;
 use x811_protocol::code::Code;
 use x811_protocol::event::{Event, LedgerEvent};
 use x811_protocol::interaction::State;
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 const GAP_MS: u64 = 600_000;
@@ -62,7 +63,7 @@ async fn lc_1_4_every_ledger_window_moves_by_the_gap() {
         let after = deadline(&ledgerbox, &deal).unwrap();
         assert_eq!(after, before.saturating_add_ms(GAP_MS), "{until:?}");
         assert_eq!(
-            ledgerbox.rows.rows().interactions[&deal.id()].deadline_at_ms,
+            ledgerbox.rows.rows().subjects[&Subject::Interaction(deal.id())].deadline_at_ms,
             Some(after)
         );
         ledgerbox.assert_log_adds_up().await;

@@ -6,6 +6,7 @@ use super::base::{Base, tx};
 use super::deal::{Deal, TOTAL_MICRO_USDC, Until};
 use super::ledgerbox::Ledgerbox;
 use super::party::Account;
+use x811_protocol::stream::Subject;
 
 /// A deal in dispute that transaction 1 paid afterwards, and its block.
 async fn paid_late(ledgerbox: &mut Ledgerbox) -> (Deal, u64) {
@@ -36,7 +37,7 @@ async fn rule_24_a_late_payment_that_disappears_is_reversed_and_returned() {
     ledgerbox.watch_ms(CONFIRMED_MS).await;
     let told = ["unseen", "reversed", "notice_issued", "notice_issued"];
     assert_eq!(since(&ledgerbox, &deal, "late").await, told);
-    let detail = &ledgerbox.rows.rows().interactions[&deal.id()].detail;
+    let detail = &ledgerbox.rows.rows().subjects[&Subject::Interaction(deal.id())].detail;
     assert_eq!(detail["late_reversed"][0], tx(1).to_string());
     ledgerbox.restart().await;
     comes_back(&mut ledgerbox, &deal).await;

@@ -22,6 +22,7 @@ use x811_protocol::parameters::{
     AEEP_LOOKS_MS, Leniency, Limits, Network, Parameters, PayerBindingRule, Windows,
 };
 use x811_protocol::refusal::Refusal;
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 
 /// A running ledger as the tests hold it.
@@ -448,7 +449,9 @@ impl Ledgerbox {
 
     /// Name of the state an interaction is in, by the rows for readers.
     pub(crate) fn state(&self, id: InteractionId) -> String {
-        self.rows.rows().interactions[&id].state.clone()
+        self.rows.rows().subjects[&Subject::Interaction(id)]
+            .state
+            .clone()
     }
 }
 

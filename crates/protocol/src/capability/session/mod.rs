@@ -9,10 +9,12 @@
 //! | `open` | the request |
 //! | `message` | guards of the messages that follow |
 //! | `evolve` | what a record makes of the state |
+//! | `detail` | what its row shows besides the columns of every row |
 //!
 //! Sources: capability.md ("session"), machines.md, CC-76 to CC-88, CX-36 to CX-42.
 
 mod context;
+mod detail;
 mod evolve;
 mod message;
 mod open;
@@ -32,6 +34,7 @@ use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::stream::Subject;
 use crate::time::TimestampMs;
+use serde::Serialize;
 use std::sync::Arc;
 
 /// The machine; it has no values, its state is [`State`].
@@ -91,6 +94,14 @@ impl Machine for Session {
 
     fn members(state: &State) -> Vec<Did> {
         vec![state.initiator, state.target]
+    }
+
+    fn state_name(state: &State) -> &'static str {
+        state.state.as_str()
+    }
+
+    fn detail(state: &State) -> impl Serialize {
+        detail::Detail::of(state)
     }
 
     fn open_between(state: &State) -> Option<(Did, Did)> {

@@ -9,10 +9,12 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use crate::sqlite::error::StoreError;
 
 /// Every table of rows with a text of the columns that name one.
-const TABLES: [(&str, &str); 10] = [
-    ("interactions", "hex(id)"),
-    ("subjects", "kind || ' ' || id"),
-    ("subject_members", "kind || ' ' || hex(member) || ' ' || id"),
+const TABLES: [(&str, &str); 9] = [
+    ("subjects", "kind || ' ' || hex(id)"),
+    (
+        "subject_members",
+        "kind || ' ' || hex(member) || ' ' || hex(id)",
+    ),
     ("agents", "'' || registered_position"),
     ("agent_capabilities", "name || ' ' || registered_position"),
     ("trust", "hex(did) || ' ' || position"),

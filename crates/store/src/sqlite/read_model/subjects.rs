@@ -1,4 +1,4 @@
-//! Rows of subjects of machines beside interactions: how they are written and read back.
+//! Rows of subjects, and the index of their members: how they are written and read back.
 
 use sqlx::Row as _;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
@@ -7,20 +7,19 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
-use x811_world::row::{DeadlineKind, MemberRow, SubjectRow};
+use x811_world::row::{MemberRow, SubjectRow};
 
 use crate::sqlite::error::{StoreError, UniqueKey};
 use crate::sqlite::insert::{Row, Statements, Table, insert};
 use crate::sqlite::row_name::named;
 
 static SUBJECTS: Table<SubjectRow<String>> = Table {
-    into: "subjects (kind, id, state, members, deadline_at_ms, deadline_kind, opened_at_ms, \
-           updated_at_ms, last_position, detail, sum)",
-    columns: 11,
+    into: "subjects (kind, id, state, members, deadline_at_ms, opened_at_ms, updated_at_ms, \
+           last_position, detail, sum)",
+    columns: 10,
     on_conflict: " ON CONFLICT (kind, id) DO UPDATE SET state = excluded.state, \
                   members = excluded.members, deadline_at_ms = excluded.deadline_at_ms, \
-                  deadline_kind = excluded.deadline_kind, opened_at_ms = excluded.opened_at_ms, \
-                  updated_at_ms = excluded.updated_at_ms, \
+                  opened_at_ms = excluded.opened_at_ms, updated_at_ms = excluded.updated_at_ms, \
                   last_position = excluded.last_position, detail = excluded.detail, \
                   sum = excluded.sum",
     key: UniqueKey::Subject,
@@ -37,16 +36,15 @@ static MEMBERS: Table<MemberRow> = Table {
     statements: Statements::new(),
 };
 
-const SELECT_ONE: &str = "SELECT kind, id, state, members, deadline_at_ms, deadline_kind, \
-     opened_at_ms, updated_at_ms, last_position, detail, sum FROM subjects \
-     WHERE kind = ? AND id = ?";
+const SELECT_ONE: &str = "SELECT kind, id, state, members, deadline_at_ms, opened_at_ms, updated_at_ms, \
+     last_position, detail, sum FROM subjects WHERE kind = ? AND id = ?";
 
-const SELECT_ALL: &str = "SELECT kind, id, state, members, deadline_at_ms, deadline_kind, \
-     opened_at_ms, updated_at_ms, last_position, detail, sum FROM subjects \
+const SELECT_ALL: &str = "SELECT kind, id, state, members, deadline_at_ms, opened_at_ms, updated_at_ms, \
+     last_position, detail, sum FROM subjects \
      WHERE kind = ? AND id > ? ORDER BY id LIMIT +?";
 
 const SELECT_OF_MEMBER: &str = "SELECT s.kind, s.id, s.state, s.members, s.deadline_at_ms, \
-     s.deadline_kind, s.opened_at_ms, s.updated_at_ms, s.last_position, s.detail, s.sum \
+     s.opened_at_ms, s.updated_at_ms, s.last_position, s.detail, s.sum \
      FROM subject_members m CROSS JOIN subjects s ON s.kind = m.kind AND s.id = m.id \
      WHERE m.kind = ? AND m.member = ? AND m.id > ? ORDER BY m.id LIMIT +?";
 
@@ -56,47 +54,51 @@ const SELECT_MEMBERS: &str = "SELECT kind, member, id FROM subject_members \
 /// A subject as its row has it.
 struct Columns<'a> {
     kind: &'a str,
-    id: &'a str,
+    /// The bytes of a UUID.
+    id: &'a [u8],
     state: &'a str,
-    /// DIDs, separated by spaces.
-    members: &'a str,
+    /// The bytes of the UUIDs of DIDs, one after the other.
+    members: &'a [u8],
     deadline_at_ms: Option<i64>,
-    deadline_kind: Option<&'a str>,
     /// When it was opened and updated, and its last position.
     numbers: [i64; 3],
     detail: &'a str,
 }
 
 impl Columns<'_> {
-    /// Sixteen bytes of SHA-256 over all of them as one JSON text.
+    /// Sixteen bytes of SHA-256 over all of them, each of a fixed length or after its length.
     fn sum(&self) -> [u8; 16] {
-        let all = serde_json::json!([
-            self.kind,
-            self.id,
-            self.state,
+        let number = |number: i64| number.to_be_bytes();
+        let texts = [self.kind.len(), self.state.len(), self.members.len()];
+        let digest = Digest::of_parts(&[
+            &texts.map(usize::to_be_bytes).concat(),
+            self.kind.as_bytes(),
+            self.state.as_bytes(),
             self.members,
-            self.deadline_at_ms,
-            self.deadline_kind,
-            self.numbers,
-            self.detail
+            self.id,
+            &number(i64::from(self.deadline_at_ms.is_some())),
+            &number(self.deadline_at_ms.unwrap_or_default()),
+            &self.numbers.map(number).concat(),
+            self.detail.as_bytes(),
         ]);
-        let digest = Digest::of(all.to_string().as_bytes());
         let bytes = digest.as_bytes();
         std::array::from_fn(|at| bytes[at])
     }
 }
 
 fn bind_subject(row: &mut Row, subject: &SubjectRow<String>) {
-    let id = subject.subject.id();
-    let members: Vec<String> = subject.members.iter().map(Did::to_string).collect();
-    let members = members.join(" ");
+    let id = subject.subject.uuid();
+    let members: Vec<[u8; 16]> = subject
+        .members
+        .iter()
+        .map(|did| did.uuid().into_bytes())
+        .collect();
     let columns = Columns {
         kind: subject.subject.kind(),
-        id: &id,
+        id: id.as_bytes(),
         state: &subject.state,
-        members: &members,
+        members: members.as_flattened(),
         deadline_at_ms: subject.deadline_at_ms.map(|at| at.as_ms().cast_signed()),
-        deadline_kind: subject.deadline_kind.map(DeadlineKind::as_str),
         numbers: [
             subject.opened_at_ms.as_ms().cast_signed(),
             subject.updated_at_ms.as_ms().cast_signed(),
@@ -109,8 +111,7 @@ fn bind_subject(row: &mut Row, subject: &SubjectRow<String>) {
         .push_bind(columns.id)
         .push_bind(columns.state)
         .push_bind(columns.members)
-        .push_bind(columns.deadline_at_ms)
-        .push_bind(columns.deadline_kind);
+        .push_bind(columns.deadline_at_ms);
     for number in columns.numbers {
         row.push_bind(number);
     }
@@ -120,7 +121,7 @@ fn bind_subject(row: &mut Row, subject: &SubjectRow<String>) {
 fn bind_member(row: &mut Row, entry: &MemberRow) {
     row.push_bind(entry.kind.clone())
         .push_bind(entry.member.uuid().as_bytes().as_slice())
-        .push_bind(entry.id.clone());
+        .push_bind(entry.id.as_bytes().as_slice());
 }
 
 /// Writes rows; of a subject only its last one is among them.
@@ -142,7 +143,7 @@ pub(super) async fn one(
 ) -> Result<Option<SubjectRow>, StoreError> {
     let row = sqlx::query(SELECT_ONE)
         .bind(subject.kind())
-        .bind(subject.id())
+        .bind(subject.uuid().into_bytes().to_vec())
         .fetch_optional(connection)
         .await?;
     row.as_ref().map(read).transpose()
@@ -153,10 +154,11 @@ pub(super) async fn page(
     connection: &mut SqliteConnection,
     kind: &str,
     member: Option<Did>,
-    after: Option<&str>,
+    after: Option<Subject>,
     limit: i64,
 ) -> Result<Vec<SubjectRow>, StoreError> {
-    let after = after.unwrap_or_default();
+    // No id is an empty blob, and every id is greater than one.
+    let after = after.map(|after| after.uuid().into_bytes().to_vec());
     let query = match member {
         None => sqlx::query(SELECT_ALL).bind(kind.to_owned()),
         Some(member) => sqlx::query(SELECT_OF_MEMBER)
@@ -164,7 +166,7 @@ pub(super) async fn page(
             .bind(member.uuid().as_bytes().to_vec()),
     };
     let rows = query
-        .bind(after.to_owned())
+        .bind(after.unwrap_or_default())
         .bind(limit)
         .fetch_all(connection)
         .await?;
@@ -178,11 +180,12 @@ pub(super) async fn members(
     limit: i64,
 ) -> Result<Vec<MemberRow>, StoreError> {
     // No machine has an empty name, and every name is greater than one.
-    let member = after.map(|after| after.member.uuid().as_bytes().to_vec());
+    let member = after.map(|after| after.member.uuid().into_bytes().to_vec());
+    let id = after.map(|after| after.id.into_bytes().to_vec());
     let rows = sqlx::query(SELECT_MEMBERS)
         .bind(after.map(|after| after.kind.clone()).unwrap_or_default())
         .bind(member.unwrap_or_default())
-        .bind(after.map(|after| after.id.clone()).unwrap_or_default())
+        .bind(id.unwrap_or_default())
         .bind(limit)
         .fetch_all(connection)
         .await?;
@@ -193,15 +196,16 @@ pub(super) async fn members(
 }
 
 fn read_member(row: &SqliteRow) -> Result<MemberRow, StoreError> {
-    let member = Uuid::from_slice(row.try_get(1)?).ok().map(Did::from_uuid);
-    let member = member.and_then(Result::ok);
+    let bad = |what: &str| StoreError::BadValue {
+        table: "subject_members",
+        what: what.to_owned(),
+    };
+    let [member, id] = [row.try_get(1)?, row.try_get(2)?].map(|bytes| Uuid::from_slice(bytes).ok());
+    let member = member.and_then(|member| Did::from_uuid(member).ok());
     Ok(MemberRow {
         kind: row.try_get(0)?,
-        member: member.ok_or_else(|| StoreError::BadValue {
-            table: "subject_members",
-            what: "a member that is no DID".to_owned(),
-        })?,
-        id: row.try_get(2)?,
+        member: member.ok_or_else(|| bad("a member that is no DID"))?,
+        id: id.ok_or_else(|| bad("an id that is none"))?,
     })
 }
 
@@ -214,39 +218,40 @@ fn read_columns(row: &SqliteRow) -> Result<SubjectRow, StoreError> {
         table: "subjects",
         what: what.to_owned(),
     };
-    let columns = Columns {
-        kind: row.try_get(0)?,
-        id: row.try_get(1)?,
-        state: row.try_get(2)?,
-        members: row.try_get(3)?,
-        deadline_at_ms: row.try_get(4)?,
-        deadline_kind: row.try_get(5)?,
-        numbers: [row.try_get(6)?, row.try_get(7)?, row.try_get(8)?],
-        detail: row.try_get(9)?,
-    };
-    if row.try_get::<&[u8], _>(10)? != columns.sum() {
+    let columns = columns(row)?;
+    if row.try_get::<&[u8], _>(9)? != columns.sum() {
         return Err(bad("a row that is not as it was written"));
     }
     let at = |at_ms: i64| TimestampMs::new(at_ms.cast_unsigned());
     let [opened_at_ms, updated_at_ms, last_position] = columns.numbers;
-    let members: Result<Vec<Did>, _> = columns.members.split(' ').map(str::parse).collect();
+    let id = Uuid::from_slice(columns.id).ok();
+    let subject = id.and_then(|id| Subject::from_uuid(columns.kind, id));
+    let members = columns.members.chunks(16).map(|bytes| {
+        let uuid = Uuid::from_slice(bytes).ok()?;
+        Did::from_uuid(uuid).ok()
+    });
+    let members: Option<Vec<Did>> = members.collect();
     Ok(SubjectRow {
-        subject: format!("{}:{}", columns.kind, columns.id)
-            .parse()
-            .map_err(|_| bad("a subject that is none"))?,
+        subject: subject.ok_or_else(|| bad("a subject that is none"))?,
         state: columns.state.to_owned(),
-        members: members.map_err(|_| bad("a member that is no DID"))?,
+        members: members.ok_or_else(|| bad("a member that is no DID"))?,
         deadline_at_ms: columns.deadline_at_ms.map(at),
-        deadline_kind: match columns.deadline_kind {
-            None => None,
-            Some("ledger") => Some(DeadlineKind::Ledger),
-            Some("signed") => Some(DeadlineKind::Signed),
-            Some(_) => return Err(bad("a kind of deadline that is none")),
-        },
         opened_at_ms: at(opened_at_ms),
         updated_at_ms: at(updated_at_ms),
         last_position: last_position.cast_unsigned(),
         detail: serde_json::from_str(columns.detail)
             .map_err(|_| bad("a detail that is no JSON"))?,
+    })
+}
+
+fn columns(row: &SqliteRow) -> Result<Columns<'_>, StoreError> {
+    Ok(Columns {
+        kind: row.try_get(0)?,
+        id: row.try_get(1)?,
+        state: row.try_get(2)?,
+        members: row.try_get(3)?,
+        deadline_at_ms: row.try_get(4)?,
+        numbers: [row.try_get(5)?, row.try_get(6)?, row.try_get(7)?],
+        detail: row.try_get(8)?,
     })
 }

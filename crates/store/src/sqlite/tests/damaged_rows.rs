@@ -29,7 +29,6 @@ async fn rows() -> TempDir {
         state: "offered".to_owned(),
         members: vec![did(1)],
         deadline_at_ms: None,
-        deadline_kind: None,
         opened_at_ms: TimestampMs::new(1),
         updated_at_ms: TimestampMs::new(2),
         last_position: 3,
@@ -90,47 +89,39 @@ const NOT_AS_WRITTEN: &str = "a row that is not as it was written";
 
 #[tokio::test]
 async fn a_row_whose_sum_does_not_fit_is_a_finding() {
-    let id = envelope_id(1).uuid();
-    let subject = format!("contract {id}");
+    let id = envelope_id(1).uuid().simple().to_string();
+    let (interaction, contract) = (format!("interaction {id}"), format!("contract {id}"));
+    let other_sum = "x'00112233445566778899aabbccddeeff'";
     let table = [
+        ("subjects", "interaction", "sum", other_sum, &interaction),
         (
-            "interactions",
-            "sum",
-            "x'00112233445566778899aabbccddeeff'",
-            id.simple().to_string(),
-        ),
-        (
-            "interactions",
+            "subjects",
+            "interaction",
             "state",
             "'completed'",
-            id.simple().to_string(),
-        ),
-        (
-            "interactions",
-            "detail",
-            "'{\"a\":1}'",
-            id.simple().to_string(),
+            &interaction,
         ),
         (
             "subjects",
-            "sum",
-            "x'00112233445566778899aabbccddeeff'",
-            subject.clone(),
+            "interaction",
+            "detail",
+            "'{\"a\":1}'",
+            &interaction,
         ),
-        ("subjects", "members", "'x'", subject),
-        ("agents", "s", "9", "the row 4".to_owned()),
-        (
-            "agents",
-            "sum",
-            "x'00112233445566778899aabbccddeeff'",
-            "the row 4".to_owned(),
-        ),
+        ("subjects", "contract", "sum", other_sum, &contract),
+        ("subjects", "contract", "members", "x''", &contract),
+        ("agents", "", "s", "9", &"the row 4".to_owned()),
+        ("agents", "", "sum", other_sum, &"the row 4".to_owned()),
     ];
-    for (name, column, value, row) in table {
+    for (name, kind, column, value, row) in table {
         let directory = rows().await;
-        let update = format!("UPDATE {name} SET {column} = {value}");
+        let of_kind = match kind {
+            "" => String::new(),
+            kind => format!(" WHERE kind = '{kind}'"),
+        };
+        let update = format!("UPDATE {name} SET {column} = {value}{of_kind}");
         run(&directory.path().join("read.db"), &[&update]).await;
-        is_named(directory.path(), name, &row, NOT_AS_WRITTEN).await;
+        is_named(directory.path(), name, row, NOT_AS_WRITTEN).await;
     }
 }
 
@@ -139,7 +130,7 @@ async fn a_value_of_another_type_is_a_finding() {
     let table = [
         ("subject_members", "member", "'text'", "text"),
         ("subject_members", "member", "x'00ff'", "00ff"),
-        ("interactions", "last_position", "NULL", ""),
+        ("subjects", "last_position", "NULL", ""),
         ("agents", "status", "x'ff00'", "the row 4"),
     ];
     for (name, column, value, row) in table {

@@ -5,8 +5,9 @@ use tempfile::TempDir;
 use x811_eventlog::AppendError;
 use x811_ledger::port::ReadModel;
 use x811_protocol::id::InteractionId;
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
-use x811_world::row::{DeliveryRow, InteractionRow, RowChange};
+use x811_world::row::{DeliveryRow, RowChange, SubjectRow};
 
 use super::sample::{did, envelope_id};
 use crate::{ReadRows, StoreError};
@@ -17,13 +18,11 @@ async fn empty() -> (TempDir, ReadRows) {
     (directory, read_model)
 }
 
-fn interaction(n: u64, state: &str) -> InteractionRow {
-    InteractionRow {
-        id: InteractionId::from(envelope_id(n)),
-        initiator: did(1),
-        provider: did(2),
+fn interaction(n: u64, state: &str) -> SubjectRow {
+    SubjectRow {
+        subject: Subject::Interaction(InteractionId::from(envelope_id(n))),
         state: state.to_owned(),
-        total: None,
+        members: vec![did(1), did(2)],
         deadline_at_ms: None,
         opened_at_ms: TimestampMs::new(1_000 + n),
         updated_at_ms: TimestampMs::new(2_000 + n),
@@ -40,7 +39,7 @@ fn delivery(recipient: u8, position: u64) -> DeliveryRow {
     }
 }
 
-fn changed(row: InteractionRow) -> RowChange {
+fn changed(row: SubjectRow) -> RowChange {
     row.into()
 }
 
@@ -76,7 +75,13 @@ async fn changes_out_of_order_or_twice_are_refused_whole() {
     ];
     read_model.apply(4, 5, &changes).await.unwrap_err();
     assert_eq!(read_model.applied_size().await.unwrap(), 4);
-    assert_eq!(read_model.interactions(None, 9).await.unwrap(), []);
+    assert_eq!(
+        read_model
+            .subjects("interaction", None, None, 9)
+            .await
+            .unwrap(),
+        []
+    );
 }
 
 #[tokio::test]
@@ -92,7 +97,7 @@ async fn rows_survive_reopening_and_can_be_thrown_away() {
     let read_model = ReadRows::open(directory.path()).await.unwrap();
     assert_eq!(read_model.applied_size().await.unwrap(), 2);
     let beside = ReadRows::open_read_only(directory.path()).await.unwrap();
-    assert_eq!(beside.interaction(row.id).await.unwrap(), Some(row));
+    assert_eq!(beside.subject(row.subject).await.unwrap(), Some(row));
     beside.close().await;
     read_model.close().await;
 
@@ -100,5 +105,11 @@ async fn rows_survive_reopening_and_can_be_thrown_away() {
     ReadRows::remove(directory.path()).unwrap();
     let read_model = ReadRows::open(directory.path()).await.unwrap();
     assert_eq!(read_model.applied_size().await.unwrap(), 0);
-    assert_eq!(read_model.interactions(None, 9).await.unwrap(), []);
+    assert_eq!(
+        read_model
+            .subjects("interaction", None, None, 9)
+            .await
+            .unwrap(),
+        []
+    );
 }

@@ -15,8 +15,9 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::Claim;
 use x811_protocol::evm::{ChainId, TxHash};
 use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
-use x811_world::row::InteractionRow;
+use x811_world::row::SubjectRow;
 
 pub(super) const BASE_SEPOLIA: ChainId = ChainId::new(84_532);
 
@@ -114,13 +115,11 @@ pub(super) async fn give_up(work: impl Future<Output: Sized>, polls: usize, left
 }
 
 /// A row of the read model for an interaction.
-pub(super) fn interaction_row() -> InteractionRow {
-    InteractionRow {
-        id: InteractionId::from(envelope_id(1)),
-        initiator: did(1),
-        provider: did(2),
+pub(super) fn interaction_row() -> SubjectRow {
+    SubjectRow {
+        subject: Subject::Interaction(InteractionId::from(envelope_id(1))),
         state: "pending".to_owned(),
-        total: None,
+        members: vec![did(1), did(2)],
         deadline_at_ms: None,
         opened_at_ms: TimestampMs::new(1),
         updated_at_ms: TimestampMs::new(2),

@@ -8,7 +8,7 @@ use x811_eventlog::{AppendError, EventLog as _, Hash, Head, Node, ReadError};
 use x811_ledger::port::{Commit, LedgerStore as _, NonceOutcome, ReadModel as _, SpentNonce};
 use x811_protocol::code::Code;
 use x811_protocol::digest::Digest;
-use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::id::EnvelopeId;
 use x811_protocol::time::TimestampMs;
 use x811_world::row::{DeliveryRow, RowChange, StreamRow};
 
@@ -46,12 +46,12 @@ const LEDGER: [(&str, &str, &str, &str); 20] = [
 
 const ROWS: [(&str, &str, &str, &str); 14] = [
     ("applied", "size", "'text'", "applied_size"),
-    ("interactions", "initiator", "7", "interaction"),
-    ("interactions", "state", "x'ff00'", "interactions"),
-    ("interactions", "total_micro_usdc", "1.5", "interaction"),
-    ("interactions", "last_position", "NULL", "interactions"),
-    ("interactions", "detail", "x'ff00'", "interaction"),
-    ("interactions", "sum", "NULL", "interaction"),
+    ("subjects", "members", "7", "subject"),
+    ("subjects", "state", "x'ff00'", "subjects"),
+    ("subjects", "deadline_at_ms", "1.5", "subject"),
+    ("subjects", "last_position", "NULL", "subjects"),
+    ("subjects", "detail", "x'ff00'", "subject"),
+    ("subjects", "sum", "NULL", "subject"),
     ("deliveries", "envelope_id", "'text'", "deliveries"),
     ("stream_records", "position", "'text'", "stretches"),
     ("stream_records", "position", "x'ff00'", "stream_positions"),
@@ -231,12 +231,15 @@ async fn damage_of_ledger(store: &SqliteStore) -> Vec<&'static str> {
 
 /// The same of rows; the last of them writes.
 async fn damage_of_rows(rows: &ReadRows) -> Vec<&'static str> {
-    let id = InteractionId::from(envelope_id(1));
+    let id = interaction_row().subject;
     let node = [Node::leaf(0)];
     let mut found = damage(vec![
         ("applied_size", rows.applied_size().await.map(drop)),
-        ("interaction", rows.interaction(id).await.map(drop)),
-        ("interactions", rows.interactions(None, 9).await.map(drop)),
+        ("subject", rows.subject(id).await.map(drop)),
+        (
+            "subjects",
+            rows.subjects("interaction", None, None, 9).await.map(drop),
+        ),
         ("deliveries", rows.deliveries(did(1), 0, 9).await.map(drop)),
         ("stretches", rows.stretches(None, 9).await.map(drop)),
         ("hash_tile", rows.hash_tile(0, 0).await.map(drop)),

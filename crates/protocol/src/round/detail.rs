@@ -1,30 +1,27 @@
-//! The row of a round. While it is open nobody reads votes from it, only who has cast one.
+//! The detail of a round's row. While the round is open it names the agents that have voted, and no vote.
 
-use super::row_of;
-use crate::row::{DeadlineKind, SubjectRow};
-use crate::world::Live;
+use super::state::{Phase, Reported, Seat, State};
+use crate::did::Did;
+use crate::digest::Digest;
+use crate::facts::consensus::{Mechanism, Voting};
+use crate::id::RoundId;
+use crate::time::TimestampMs;
 use serde::Serialize;
 use serde_json::Value;
 use serde_with::skip_serializing_none;
-use x811_protocol::did::Did;
-use x811_protocol::digest::Digest;
-use x811_protocol::facts::consensus::{Mechanism, Voting};
-use x811_protocol::id::RoundId;
-use x811_protocol::round::{Phase, Reported, Round, RoundWindow, Seat, State};
-use x811_protocol::time::TimestampMs;
 
-/// What the row shows besides its columns; members stand in the order of their names.
+/// The detail of a row.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
-struct Detail<'a> {
+pub(super) struct Detail<'a> {
     action_hash: Digest,
     action_type: &'a str,
     attempt: u64,
-    /// Whether humans were asked.
+    /// True if humans were asked.
     escalated: bool,
-    /// Who has reported that it was done.
+    /// Agents that have reported that the action was done.
     executed: Vec<Did>,
-    /// Who has reported that it could not be done.
+    /// Agents that have reported that it could not be done.
     failed: Vec<Did>,
     leader: Did,
     mechanism: Mechanism,
@@ -38,14 +35,14 @@ struct Detail<'a> {
     retried_by: Option<RoundId>,
     superseded_by: Option<RoundId>,
     timeout_ms: TimestampMs,
-    /// Who has cast a vote, whatever it says.
+    /// Agents that have cast a vote, whatever it says.
     voted: Vec<Did>,
     voting: Voting,
     weights_hash: Option<Digest>,
 }
 
 impl<'a> Detail<'a> {
-    fn of(state: &'a State) -> Detail<'a> {
+    pub(super) fn of(state: &'a State) -> Detail<'a> {
         let proposal = &state.opening.proposal;
         let who = |has: fn(&Seat) -> bool| {
             let seats = proposal.participants.iter().zip(&state.seats);
@@ -82,23 +79,4 @@ impl<'a> Detail<'a> {
             weights_hash: proposal.weights_hash,
         }
     }
-}
-
-/// The row of a round in some state.
-pub(crate) fn row(live: &Live<State>) -> SubjectRow {
-    let state = &live.state;
-    let kind = |window| match window {
-        RoundWindow::Votes => DeadlineKind::Signed,
-        RoundWindow::Open if !state.opening.opens_later() => DeadlineKind::Signed,
-        RoundWindow::Open
-        | RoundWindow::Reveals
-        | RoundWindow::Hold
-        | RoundWindow::Draw
-        | RoundWindow::Signal
-        | RoundWindow::Resubmission
-        | RoundWindow::Human
-        | RoundWindow::Execution => DeadlineKind::Ledger,
-    };
-    let deadline = state.next_window().map(|(window, at)| (at, kind(window)));
-    row_of::<Round>(live, state.name().as_str(), deadline, Detail::of(state))
 }

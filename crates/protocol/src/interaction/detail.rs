@@ -1,47 +1,37 @@
-//! What a row shows of an interaction besides its columns.
-//!
-//! Members stand in the order of their names, in which they are hashed when rows are compared.
+//! The detail of an interaction's row.
 
+use super::state::{Offer, Schedule, Settlement, State};
+use crate::code::Code;
+use crate::digest::Digest;
+use crate::event::Claim;
+use crate::evm::TxHash;
+use crate::id::EnvelopeId;
+use crate::money::MicroUsdc;
+use crate::settlement::{Aftermath, Completion, Declared, DeclaredStanding};
+use crate::time::TimestampMs;
 use serde::Serialize;
-use serde_json::Value;
 use serde_with::skip_serializing_none;
-use x811_eventlog::write_canonical;
-use x811_protocol::code::Code;
-use x811_protocol::digest::Digest;
-use x811_protocol::event::Claim;
-use x811_protocol::evm::TxHash;
-use x811_protocol::id::EnvelopeId;
-use x811_protocol::interaction::{Offer, Schedule, Settlement, State};
-use x811_protocol::money::MicroUsdc;
-use x811_protocol::settlement::{Aftermath, Completion, Declared, DeclaredStanding};
-use x811_protocol::time::TimestampMs;
 
-/// Most texts are shorter.
-const TYPICAL_TEXT_BYTES: usize = 768;
-
-/// The member `detail` of a row; what does not apply to the state is left out.
+/// The detail of a row; what does not apply to the state is left out.
 #[skip_serializing_none]
 #[derive(Debug, Serialize)]
-pub struct Detail<'a> {
-    /// Why it ended unpaid, where a code says it.
-    pub code: Option<Code>,
-    /// The payment.
-    pub confirmed: Option<Confirmed<'a>>,
+pub(super) struct Detail<'a> {
+    /// The reason why it ended unpaid, where it is a code.
+    code: Option<Code>,
+    confirmed: Option<Confirmed<'a>>,
     /// Transfers that came too late.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub late: &'a [Claim],
+    late: &'a [Claim],
     /// Transactions of these that have disappeared.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub late_reversed: &'a [TxHash],
-    /// The offer.
-    pub offer: Option<Offered>,
-    /// The transactions that are watched.
-    pub settlement: Option<Watched<'a>>,
+    late_reversed: &'a [TxHash],
+    offer: Option<Offered>,
+    settlement: Option<Watched<'a>>,
 }
 
-/// How it was paid.
+/// The payment.
 #[derive(Debug, Serialize)]
-pub struct Confirmed<'a> {
+struct Confirmed<'a> {
     claims: &'a [Claim],
     #[serde(rename = "final")]
     is_final: bool,
@@ -50,9 +40,8 @@ pub struct Confirmed<'a> {
     reversed: &'a [TxHash],
 }
 
-/// What was offered.
 #[derive(Debug, Serialize)]
-pub struct Offered {
+struct Offered {
     id: EnvelopeId,
     offer_hash: Digest,
     /// In EIP-55 form.
@@ -62,9 +51,9 @@ pub struct Offered {
     total: MicroUsdc,
 }
 
-/// A payment being watched.
+/// The transactions that are watched.
 #[derive(Debug, Serialize)]
-pub struct Watched<'a> {
+struct Watched<'a> {
     clock_stopped_since_ms: Option<TimestampMs>,
     declared: Vec<Stands>,
     failures: u64,
@@ -81,7 +70,7 @@ struct Stands {
     tx_hash: TxHash,
 }
 
-/// What is waited for.
+/// The end of the time for the confirmation, or the next look.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Stage {
@@ -97,8 +86,7 @@ enum Stage {
 }
 
 impl Detail<'_> {
-    /// The detail of an interaction in that state.
-    pub fn of(state: &State) -> Detail<'_> {
+    pub(super) fn of(state: &State) -> Detail<'_> {
         let aftermath = state.aftermath().map(|(_, aftermath)| aftermath);
         let late = aftermath.map(|aftermath| &aftermath.late);
         let watch = aftermath.and_then(Aftermath::late_watch);
@@ -110,22 +98,6 @@ impl Detail<'_> {
             offer: state.offer().map(Offered::of),
             settlement: state.settlement().map(Watched::of),
         }
-    }
-
-    /// The text that [`Detail::to_value`] is written as.
-    #[expect(clippy::expect_used, reason = "a struct with string keys")]
-    pub(crate) fn to_text(&self) -> String {
-        let mut text = Vec::with_capacity(TYPICAL_TEXT_BYTES);
-        write_canonical(&mut text, self)
-            .expect("it holds strings, small integers and booleans only");
-        let text = String::from_utf8(text).expect("JSON is UTF-8");
-        debug_assert_eq!(text, self.to_value().to_string());
-        text
-    }
-
-    #[expect(clippy::expect_used, reason = "a struct with string keys")]
-    pub(crate) fn to_value(&self) -> Value {
-        serde_json::to_value(self).expect("it holds strings, integers and booleans only")
     }
 }
 
