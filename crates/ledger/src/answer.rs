@@ -4,19 +4,17 @@
 use serde::Serialize;
 use serde_with::skip_serializing_none;
 use x811_eventlog::Record;
-use x811_protocol::capability::agreement::AgreementStanding;
-use x811_protocol::capability::{descriptor, session};
 use x811_protocol::code::Code;
-use x811_protocol::contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{EnvelopeAccepted, Event};
-use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts};
+use x811_protocol::facts::{ConsensusFacts, Facts};
 use x811_protocol::id::{EnvelopeId, InteractionId};
-use x811_protocol::interaction::{StateName, state_after};
+use x811_protocol::machine::Machine as _;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
+use x811_world::with_machine;
 
 /// A subject of a machine, as answers name it (machines.md section 2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,7 +70,7 @@ impl Accepted {
         let subject = stream.subject();
         let (mut state, mut deadline_at_ms, mut code) = (None, None, None);
         if let Event::EnvelopeAccepted(accepted) = event {
-            state = state_name_after(accepted);
+            state = subject.and_then(|subject| state_after(subject, accepted));
             deadline_at_ms = accepted.derived.deadline_at_ms;
             code = evidence(accepted);
         }
@@ -101,28 +99,9 @@ fn evidence(accepted: &EnvelopeAccepted) -> Option<Code> {
     })
 }
 
-/// Name of the state that a message with these facts leads to, if it leads to one.
-fn state_name_after(accepted: &EnvelopeAccepted) -> Option<&'static str> {
-    match &accepted.facts {
-        Facts::Negotiation(facts) => Some(contract::state_after(facts).as_str()),
-        Facts::Capability(CapabilityFacts::Advertise(_)) => Some(descriptor::STATE),
-        Facts::Capability(CapabilityFacts::Revoke(_)) => Some(AgreementStanding::Revoked.as_str()),
-        Facts::Capability(facts) => {
-            session::state_after(facts, &accepted.derived).map(session::StateName::as_str)
-        }
-        Facts::Consensus(facts) => {
-            round::state_after(accepted, facts).map(round::StateName::as_str)
-        }
-        Facts::Request(_)
-        | Facts::Offer(_)
-        | Facts::Accept(_)
-        | Facts::Reject(_)
-        | Facts::Result(_)
-        | Facts::Verify(_)
-        | Facts::Payment(_)
-        | Facts::Error(_)
-        | Facts::Custom(_) => state_after(&accepted.facts).map(StateName::as_str),
-    }
+/// Name of the state that an accepted message about a subject leads to, if it leads to one.
+fn state_after(subject: Subject, accepted: &EnvelopeAccepted) -> Option<&'static str> {
+    with_machine!(subject, M(_) => M::state_after(accepted))
 }
 
 /// What a submission led to.

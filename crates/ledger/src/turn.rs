@@ -14,11 +14,7 @@ use crate::submission::{MessageContent, Submission};
 use repeats::{decide_about_paid, requested_before};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use subject::decide_about;
-use x811_protocol::capability::agreement::Agreement;
-use x811_protocol::capability::descriptor::Descriptor;
-use x811_protocol::capability::session::Session;
 use x811_protocol::code::Code;
-use x811_protocol::contract::Contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{Claim, Derived, EnvelopeAccepted, Event};
 use x811_protocol::facts::Facts;
@@ -26,7 +22,6 @@ use x811_protocol::id::EnvelopeId;
 use x811_protocol::interaction::Interaction;
 use x811_protocol::payload::registry::{Operation, Verb};
 use x811_protocol::refusal::{Kind, Refusal};
-use x811_protocol::round::Round;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 use x811_world::agent::Agent;
@@ -35,7 +30,7 @@ use x811_world::registry;
 use x811_world::route::{Reference, Route, route};
 use x811_world::schemas::Schemas;
 use x811_world::sender::{registered, sender};
-use x811_world::{Fault, FirstAnswer, World};
+use x811_world::{Fault, FirstAnswer, World, with_machine};
 
 /// What was read from the indexes before the batch was decided.
 #[derive(Debug, Default)]
@@ -231,27 +226,12 @@ fn decide(
         Route::Subject(Subject::Interaction(id)) => {
             decide_about_paid::<Interaction>(draft, message, facts, id, lookups, now)
         }
-        Route::Subject(Subject::Contract(id)) => {
-            decide_about::<Contract>(draft, message, facts, id, lookups, now)
-        }
-        Route::Subject(Subject::Descriptor(did)) => {
-            decide_about::<Descriptor>(draft, message, facts, did, lookups, now)
-        }
-        Route::Subject(Subject::Session(id)) => {
-            decide_about::<Session>(draft, message, facts, id, lookups, now)
-        }
-        Route::Subject(Subject::Agreement(id)) => {
-            decide_about::<Agreement>(draft, message, facts, id, lookups, now)
-        }
-        Route::Subject(Subject::Round(id)) => {
-            decide_about::<Round>(draft, message, facts, id, lookups, now)
-        }
-        // No message is about it.
-        Route::Subject(Subject::Conduct(_)) | Route::Nowhere => {
-            Ok(TurnVerdict::Refused(Refusal::state(
-                "no open interaction is known by this reference: check request_id and offer_id",
-            )))
-        }
+        Route::Subject(subject) => with_machine!(subject, M(id) => {
+            decide_about::<M>(draft, message, facts, id, lookups, now)
+        }),
+        Route::Nowhere => Ok(TurnVerdict::Refused(Refusal::state(
+            "no open interaction is known by this reference: check request_id and offer_id",
+        ))),
         Route::Mail => mail(draft, message, facts, now),
         Route::Finished => Ok(TurnVerdict::Refused(Refusal::state(
             "the interaction it refers to is finished: its history says how it ended",
@@ -282,7 +262,7 @@ fn mail(
     facts: &Facts,
     now: TimestampMs,
 ) -> Result<TurnVerdict, Fault> {
-    if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
+    if let Err(limit) = quota::body(draft.world(), &message.header, now) {
         return Ok(TurnVerdict::Refused(limit));
     }
     let event = Event::EnvelopeAccepted(EnvelopeAccepted {

@@ -3,23 +3,17 @@
 use crate::draft::{BatchDraft, SubjectJournal};
 use crate::turn::Lookups;
 use std::collections::BTreeSet;
-use x811_protocol::capability::agreement::Agreement;
-use x811_protocol::capability::conduct::Conduct;
-use x811_protocol::capability::descriptor::Descriptor;
-use x811_protocol::capability::session::Session;
 use x811_protocol::code::Code;
-use x811_protocol::contract::Contract;
 use x811_protocol::event::{Claim, Event, NetworkBlind, NetworkEvent, NetworkSighted};
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::Interaction;
 use x811_protocol::machine::{Journal as _, lapse_next};
 use x811_protocol::observation::{BlindCause, Block, NetworkHead, Observation, Sweep};
-use x811_protocol::round::Round;
 use x811_protocol::settlement::{OtherClaims, SettlingMachine, take_sweep};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
-use x811_world::{Fault, HeldMachine, LAPSES_AT_A_TIME, World};
+use x811_world::{Fault, HeldMachine, LAPSES_AT_A_TIME, World, with_machine};
 
 /// How far an observation was taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -373,15 +367,7 @@ fn lapse_next_of(
     subject: Subject,
     now: TimestampMs,
 ) -> Result<Option<Code>, Fault> {
-    match subject {
-        Subject::Interaction(id) => lapse_next_in::<Interaction>(draft, id, now),
-        Subject::Contract(id) => lapse_next_in::<Contract>(draft, id, now),
-        Subject::Descriptor(did) => lapse_next_in::<Descriptor>(draft, did, now),
-        Subject::Session(id) => lapse_next_in::<Session>(draft, id, now),
-        Subject::Agreement(id) => lapse_next_in::<Agreement>(draft, id, now),
-        Subject::Conduct(did) => lapse_next_in::<Conduct>(draft, did, now),
-        Subject::Round(id) => lapse_next_in::<Round>(draft, id, now),
-    }
+    with_machine!(subject, M(id) => lapse_next_in::<M>(draft, id, now))
 }
 
 fn lapse_next_in<M: HeldMachine>(

@@ -199,6 +199,20 @@ pub trait Machine: Sized + 'static {
 
     /// A state that was read from its stored form, with these parameters put back.
     fn with_parameters(state: Self::State, parameters: Arc<Parameters>) -> Self::State;
+
+    /// Refuses a message for which the limits on its sender leave no room. It is asked before lapses that
+    /// are due and before the decision.
+    ///
+    /// # Errors
+    /// X811-9001.
+    fn limits<V: LedgerView>(
+        view: &V,
+        state: Option<&Self::State>,
+        input: &Input<'_>,
+    ) -> Result<(), Refusal>;
+
+    /// Returns the name of the state that an accepted message leads to, if its record alone says it.
+    fn state_after(accepted: &EnvelopeAccepted) -> Option<&'static str>;
 }
 
 /// An envelope of a subject and the record that holds it.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::code::Code;
 use crate::id::EnvelopeId;
+use crate::time::TimestampMs;
 
 /// When to try again after a limit on open subjects: one may end at any moment.
 pub const OPEN_RETRY_MS: u64 = 5_000;
@@ -131,6 +132,12 @@ impl Refusal {
         }
         let why = format!("{open} {which}, which is the limit");
         Err(Self::exceeded(&why, "one of them has ended", OPEN_RETRY_MS))
+    }
+
+    /// Refuses what is over a limit of a day of UTC, until the next one.
+    pub fn exceeded_today(why: &str, now: TimestampMs) -> Self {
+        let until = "the next day of UTC has begun";
+        Self::exceeded(why, until, now.left_of_day_ms())
     }
 
     /// Names the envelope the refusal is about.

@@ -19,6 +19,9 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "u64", into = "u64")]
 pub struct TimestampMs(u64);
 
+/// A day of UTC, in milliseconds.
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
 impl TimestampMs {
     /// The latest moment that is represented: 2^53 - 1 ms.
     pub const MAX: TimestampMs = TimestampMs((1 << 53) - 1);
@@ -71,6 +74,16 @@ impl TimestampMs {
             time.second(),
             time.millisecond()
         )
+    }
+
+    /// Number of its day of UTC, counted from the Unix epoch.
+    pub const fn day(self) -> u64 {
+        self.0 / DAY_MS
+    }
+
+    /// Milliseconds until the next day of UTC begins.
+    pub const fn left_of_day_ms(self) -> u64 {
+        DAY_MS - self.0 % DAY_MS
     }
 
     /// This much later, never beyond [`TimestampMs::MAX`].

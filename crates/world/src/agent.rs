@@ -1,6 +1,5 @@
 //! Who is registered: what the `agent:<did>` streams add up to.
 
-use crate::quota;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 /// What a DID counts as at some moment: its status, and whether its time is over (AX-31).
@@ -170,13 +169,13 @@ impl Agent {
     /// Notes a body of `bytes` accepted from it. Only the present day is held.
     pub(crate) fn count_body(&mut self, bytes: u64, at: TimestampMs) {
         let before = self.accepted_bytes_on(at);
-        self.accepted_day = quota::day(at);
+        self.accepted_day = at.day();
         self.accepted_bytes = before.saturating_add(bytes);
     }
 
     /// Bytes of the bodies accepted from it so far on the day of `at`.
     pub fn accepted_bytes_on(&self, at: TimestampMs) -> u64 {
-        if self.accepted_day == quota::day(at) {
+        if self.accepted_day == at.day() {
             self.accepted_bytes
         } else {
             0

@@ -111,6 +111,15 @@ impl LedgerView for AsOf<'_> {
         })
     }
 
+    fn states<M: Machine>(&self) -> impl Iterator<Item = &M::State> {
+        let machines = self.world.machines::<M>().into_iter();
+        machines.flat_map(|held| held.iter().map(|(_, live)| &live.state))
+    }
+
+    fn deliveries_charged(&self, proposer: Did) -> u64 {
+        self.world.delivered_on(proposer, self.now)
+    }
+
     fn requested_under(&self, envelope: &AcceptedHeader, key: EnvelopeId) -> Option<InteractionId> {
         // An envelope of that id is referred to by it.
         match self.world.route(key) {

@@ -104,6 +104,14 @@ impl LedgerView for AsRecorded<'_> {
         self.world.open::<M>(by, with)
     }
 
+    fn states<M: Machine>(&self) -> impl Iterator<Item = &M::State> {
+        self.world.states::<M>()
+    }
+
+    fn deliveries_charged(&self, proposer: Did) -> u64 {
+        self.world.deliveries_charged(proposer)
+    }
+
     fn requested_under(&self, envelope: &AcceptedHeader, key: EnvelopeId) -> Option<InteractionId> {
         self.world.requested_under(envelope, key)
     }

@@ -1,10 +1,6 @@
 //! Decides again what the ledger decided, from the log alone, and compares.
 
 use x811_eventlog::FORMAT_VERSION;
-use x811_protocol::capability::agreement::Agreement;
-use x811_protocol::capability::descriptor::Descriptor;
-use x811_protocol::capability::session::Session;
-use x811_protocol::contract::Contract;
 use x811_protocol::envelope::{AcceptedHeader, CoreType, MessageType};
 use x811_protocol::event::{
     AgentEvent, AgentStatusChanged, EnvelopeAccepted, Event, LedgerEvent, LedgerResumed,
@@ -12,11 +8,9 @@ use x811_protocol::event::{
 };
 use x811_protocol::facts::{CapabilityFacts, ConsensusFacts, Facts};
 use x811_protocol::id::SessionId;
-use x811_protocol::interaction::Interaction;
 use x811_protocol::machine::{Conclusion, Input};
 use x811_protocol::parameters::Leniency;
 use x811_protocol::refusal::Refusal;
-use x811_protocol::round::Round;
 
 use super::as_recorded::AsRecorded;
 use crate::finding::findings::{Cause, Findings};
@@ -32,6 +26,7 @@ use x811_world::agent::AgentStanding;
 use x811_world::quota;
 use x811_world::reading::not_open;
 use x811_world::registry;
+use x811_world::with_machine;
 
 impl Decided<'_> {
     /// Names every difference.
@@ -196,27 +191,34 @@ impl Decided<'_> {
     fn message(&self, accepted: &EnvelopeAccepted, findings: &mut Findings) {
         let envelope = &accepted.envelope;
         self.leaves(Unchecked::Quotas, findings);
-        if let Err(limit) = quota::message(self.before, envelope, &accepted.facts, self.at) {
+        let input = Input {
+            envelope,
+            facts: &accepted.facts,
+        };
+        let subject = self.stream.subject();
+        let within_limits = match subject {
+            Some(subject) => with_machine!(subject, M(id) => {
+                quota::message::<M>(self.before, id, &input, self.at)
+            }),
+            None => quota::body(self.before, envelope, self.at),
+        };
+        if let Err(limit) = within_limits {
             self.differs("event", limit.to_string(), findings);
         }
         self.routed(accepted, findings);
         self.mailed(accepted, findings);
-        match self.stream.subject() {
-            Some(Subject::Interaction(id)) => self.about::<Interaction>(id, accepted, findings),
-            Some(Subject::Contract(id)) => self.about::<Contract>(id, accepted, findings),
-            Some(Subject::Descriptor(did)) => self.about::<Descriptor>(did, accepted, findings),
-            Some(Subject::Session(id)) => {
-                self.check_session(id, accepted, findings);
-                self.about::<Session>(id, accepted, findings);
-            }
-            Some(Subject::Agreement(id)) => self.about::<Agreement>(id, accepted, findings),
-            Some(Subject::Round(id)) => {
-                self.leave_unchecked_of_round(accepted, findings);
-                self.about::<Round>(id, accepted, findings);
-            }
+        let Some(subject) = subject else {
+            return;
+        };
+        if let Subject::Session(id) = subject {
+            self.check_session(id, accepted, findings);
+        } else if let Subject::Round(_) = subject {
+            self.leave_unchecked_of_round(accepted, findings);
+        } else if let Subject::Conduct(_) = subject {
             // No message belongs there: `apply` has refused it.
-            Some(Subject::Conduct(_)) | None => {}
+            return;
         }
+        with_machine!(subject, M(id) => self.about::<M>(id, accepted, findings));
     }
 
     /// Decides a message about a subject again.

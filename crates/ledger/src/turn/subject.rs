@@ -20,17 +20,17 @@ pub(super) fn decide_about<M: HeldMachine>(
     lookups: &Lookups,
     now: TimestampMs,
 ) -> Result<TurnVerdict, Fault> {
-    if let Err(limit) = quota::message(draft.world(), &message.header, facts, now) {
+    let input = Input {
+        envelope: &message.header,
+        facts,
+    };
+    if let Err(limit) = quota::message::<M>(draft.world(), id, &input, now) {
         return Ok(TurnVerdict::Refused(limit));
     }
     for named in facts.names() {
         // What is due of a subject that a message names lapses first, in a backlog too (machines.md section 3).
         watch::lapse_one(draft, named, now)?;
     }
-    let input = Input {
-        envelope: &message.header,
-        facts,
-    };
     let body = MessageBody {
         bytes: &message.body,
         schemas: &lookups.schemas,

@@ -454,4 +454,16 @@ impl Machine for Agreement {
             ..state
         }
     }
+
+    fn limits<V: LedgerView>(
+        _view: &V,
+        _state: Option<&State>,
+        _input: &Input<'_>,
+    ) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn state_after(_accepted: &EnvelopeAccepted) -> Option<&'static str> {
+        Some(AgreementStanding::Revoked.as_str())
+    }
 }

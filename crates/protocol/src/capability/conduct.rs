@@ -6,7 +6,9 @@
 
 use crate::code::Code;
 use crate::did::Did;
-use crate::event::{BreachRecorded, Effect, Event, Excluded, ExclusionLifted, LedgerEvent};
+use crate::event::{
+    BreachRecorded, Effect, EnvelopeAccepted, Event, Excluded, ExclusionLifted, LedgerEvent,
+};
 use crate::id::AgreementId;
 use crate::machine::{
     Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told, not_restored,
@@ -19,14 +21,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// A day of UTC, on which one breach of an agreement counts at most.
-const DAY_MS: u64 = 86_400_000;
-
-/// Which day that is, counted from the Unix epoch.
-const fn day(at: TimestampMs) -> u64 {
-    at.as_ms() / DAY_MS
-}
 
 /// A breach that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,11 +129,11 @@ impl Evolving<'_> {
         let rule = rule(parameters);
         // What can neither count nor keep another from counting is forgotten.
         breaches.retain(|known| {
-            day(known.at) == day(now)
+            known.at.day() == now.day()
                 || !known.is_spent && rule.is_some_and(|rule| rule.counts(known, now))
         });
         let is_new =
-            |known: &Breach| (known.agreement, day(known.at)) != (breach.agreement, day(now));
+            |known: &Breach| (known.agreement, known.at.day()) != (breach.agreement, now.day());
         if let Some(rule) = rule
             && breaches.iter().all(is_new)
         {
@@ -335,5 +329,17 @@ impl Machine for Conduct {
             parameters,
             ..state
         }
+    }
+
+    fn limits<V: LedgerView>(
+        _view: &V,
+        _state: Option<&State>,
+        _input: &Input<'_>,
+    ) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn state_after(_accepted: &EnvelopeAccepted) -> Option<&'static str> {
+        None
     }
 }

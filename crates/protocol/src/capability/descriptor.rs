@@ -5,7 +5,7 @@ mod detail;
 
 use crate::code::Code;
 use crate::did::Did;
-use crate::event::{Derived, Event};
+use crate::event::{Derived, EnvelopeAccepted, Event};
 use crate::facts::{AdvertiseFacts, CapabilityFacts, Facts};
 use crate::machine::{
     Conclusion, Illegal, Input, LedgerView, Machine, RecordRef, Recorded, Told, not_restored,
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// An hour, in which adverts are counted.
-pub const HOUR_MS: u64 = 3_600_000;
+const HOUR_MS: u64 = 3_600_000;
 
 /// Which hour that is, counted from the Unix epoch.
 const fn hour(at: TimestampMs) -> u64 {
@@ -240,5 +240,31 @@ impl Machine for Descriptor {
             parameters,
             ..state
         }
+    }
+
+    /// Adverts in an hour of UTC (capability.md, "Parameters").
+    fn limits<V: LedgerView>(
+        view: &V,
+        state: Option<&State>,
+        _input: &Input<'_>,
+    ) -> Result<(), Refusal> {
+        let (_, parameters) = view.parameters();
+        let (Some(block), Some(state)) = (parameters.capabilities.as_ref(), state) else {
+            return Ok(());
+        };
+        let now = view.now();
+        let adverts = state.adverts_in_hour_of(now);
+        if adverts < block.adverts_per_hour {
+            return Ok(());
+        }
+        let why =
+            format!("{adverts} descriptors of yours were published this hour, which is the limit");
+        let left_ms = HOUR_MS - now.as_ms() % HOUR_MS;
+        let until = "the next hour of UTC has begun";
+        Err(Refusal::exceeded(&why, until, left_ms))
+    }
+
+    fn state_after(_accepted: &EnvelopeAccepted) -> Option<&'static str> {
+        Some(STATE)
     }
 }

@@ -234,7 +234,7 @@ fn guard(message: impl AsRef<str>) -> Refusal {
 }
 
 /// The state that an accepted message leads to, without replaying: what its answer says.
-pub const fn state_after(facts: &NegotiationFacts) -> StateName {
+pub(super) const fn state_after(facts: &NegotiationFacts) -> StateName {
     match facts {
         NegotiationFacts::Offer(_) => StateName::Pending,
         NegotiationFacts::Counter(_) => StateName::Countered,

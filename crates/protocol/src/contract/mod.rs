@@ -19,11 +19,11 @@ mod message;
 mod state;
 pub mod table;
 
-pub use message::state_after;
 pub use state::{Closing, Engagement, Opening, State, StateName, Step};
 
 use crate::did::Did;
-use crate::event::{ContractWindow, Event, Lapsed};
+use crate::event::{ContractWindow, EnvelopeAccepted, Event, Lapsed};
+use crate::facts::{Facts, NegotiationFacts};
 use crate::id::ContractId;
 use crate::machine::{Conclusion, Illegal, Input, LedgerView, Machine, Recorded, Told};
 use crate::parameters::Parameters;
@@ -147,5 +147,31 @@ impl Machine for Contract {
 
     fn with_parameters(state: State, parameters: Arc<Parameters>) -> State {
         state.with_parameters(parameters)
+    }
+
+    fn limits<V: LedgerView>(
+        view: &V,
+        _state: Option<&State>,
+        Input { envelope, facts }: &Input<'_>,
+    ) -> Result<(), Refusal> {
+        let (_, parameters) = view.parameters();
+        let (Facts::Negotiation(NegotiationFacts::Offer(_)), Some(block)) =
+            (facts, parameters.contracts)
+        else {
+            return Ok(());
+        };
+        let open = view.open::<Contract>(envelope.from, None);
+        let which = "negotiations of yours are open";
+        Refusal::check_room(open, block.open_per_initiator, which)?;
+        let open = view.open::<Contract>(envelope.from, Some(envelope.to));
+        let which = "negotiations with this agent are open";
+        Refusal::check_room(open, block.open_per_pair, which)
+    }
+
+    fn state_after(accepted: &EnvelopeAccepted) -> Option<&'static str> {
+        let Facts::Negotiation(facts) = &accepted.facts else {
+            return None;
+        };
+        Some(message::state_after(facts).as_str())
     }
 }

@@ -44,8 +44,9 @@ pub use state::{
 pub use written::WrittenOnce;
 
 use crate::did::Did;
-use crate::event::{Event, Lapsed};
+use crate::event::{EnvelopeAccepted, Event, Lapsed};
 use crate::evm::TxHash;
+use crate::facts::Facts;
 use crate::id::InteractionId;
 use crate::machine::{Conclusion, Illegal, Input, LedgerView, Machine, Recorded, Told};
 use crate::observation::Sweep;
@@ -160,6 +161,27 @@ impl Machine for Interaction {
 
     fn with_parameters(state: State, parameters: Arc<Parameters>) -> State {
         state.with_parameters(parameters)
+    }
+
+    fn limits<V: LedgerView>(
+        view: &V,
+        _state: Option<&State>,
+        Input { envelope, facts }: &Input<'_>,
+    ) -> Result<(), Refusal> {
+        let Facts::Request(_) = facts else {
+            return Ok(());
+        };
+        let (from, limits) = (envelope.from, &view.parameters().1.limits);
+        let open = view.open::<Interaction>(from, None);
+        let which = "interactions of yours are open";
+        Refusal::check_room(open, limits.open_per_initiator, which)?;
+        let open = view.open::<Interaction>(from, Some(envelope.to));
+        let which = "interactions with this provider are open";
+        Refusal::check_room(open, limits.open_per_pair, which)
+    }
+
+    fn state_after(accepted: &EnvelopeAccepted) -> Option<&'static str> {
+        state_after(&accepted.facts).map(StateName::as_str)
     }
 }
 

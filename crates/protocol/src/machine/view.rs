@@ -79,6 +79,12 @@ pub trait LedgerView {
     /// How many subjects of a machine are open that `by` opened, with that agent where one is named.
     fn open<M: Machine>(&self, by: Did, with: Option<Did>) -> u64;
 
+    /// The states of all live subjects of a machine.
+    fn states<M: Machine>(&self) -> impl Iterator<Item = &M::State>;
+
+    /// Deliveries that an agent's proposals of today are charged for.
+    fn deliveries_charged(&self, proposer: Did) -> u64;
+
     /// The interaction that the message of `envelope` means by the idempotency key of its REQUEST
     /// (decision 0190).
     fn requested_under(&self, envelope: &AcceptedHeader, key: EnvelopeId) -> Option<InteractionId>;

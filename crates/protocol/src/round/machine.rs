@@ -10,7 +10,7 @@ use super::event::{RoundEvent, RoundWindow};
 use super::evolve;
 use super::follow::{decision, follow};
 use super::state::{State, StateName};
-use super::{Context, Derived, Entry, Message, Recorded, decide, told};
+use super::{Context, Derived, Entry, Message, Recorded, decide, limits, told};
 use crate::did::Did;
 use crate::digest::Digest;
 use crate::event::{self, Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
@@ -42,7 +42,7 @@ impl From<Derived> for event::Derived {
 
 /// The state that an accepted message leads to by itself, as far as the record says it: what its answer
 /// says.
-pub fn state_after(accepted: &EnvelopeAccepted, facts: &ConsensusFacts) -> Option<StateName> {
+fn state_after(accepted: &EnvelopeAccepted, facts: &ConsensusFacts) -> Option<StateName> {
     if accepted.derived.effect.is_some() {
         return None;
     }
@@ -201,6 +201,24 @@ impl Machine for Round {
 
     fn with_parameters(state: State, parameters: Arc<Parameters>) -> State {
         state.with_parameters(parameters)
+    }
+
+    fn limits<V: LedgerView>(
+        view: &V,
+        _state: Option<&State>,
+        Input { envelope, facts }: &Input<'_>,
+    ) -> Result<(), Refusal> {
+        let Facts::Consensus(ConsensusFacts::Propose(proposal)) = facts else {
+            return Ok(());
+        };
+        limits::check(view, envelope.from, proposal)
+    }
+
+    fn state_after(accepted: &EnvelopeAccepted) -> Option<&'static str> {
+        let Facts::Consensus(facts) = &accepted.facts else {
+            return None;
+        };
+        state_after(accepted, facts).map(StateName::as_str)
     }
 }
 

@@ -33,6 +33,7 @@ mod evolve;
 mod follow;
 mod hashes;
 mod lasting;
+mod limits;
 mod machine;
 mod message;
 mod opening;
@@ -52,7 +53,8 @@ pub use event::{
 pub use follow::follow;
 pub use hashes::{HashedRound, Opened, commitment, votes_digest, weights_hash};
 pub use lasting::{Failed, InARow, Relation};
-pub use machine::{Round, RoundPlace, assumed_before, effects, ended, settled, state_after};
+pub use limits::deliveries_of;
+pub use machine::{Round, RoundPlace, assumed_before, effects, ended, settled};
 pub use message::offices;
 pub use rivals::{Rank, Walk, drawn, walk};
 pub use state::{Countersignature, Opening, Phase, Reported, Seat, State, StateName, VoteRecord};

@@ -15,7 +15,7 @@ use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{AcceptedHeader, CoreType};
-use x811_protocol::event::{Derived, Event, Lapsed, LapsedWindow, SessionWindow};
+use x811_protocol::event::{Derived, EnvelopeAccepted, Event, Lapsed, LapsedWindow, SessionWindow};
 use x811_protocol::facts::{CustomFacts, Facts};
 use x811_protocol::id::{EnvelopeId, InteractionId, SessionId};
 use x811_protocol::machine::{
@@ -167,6 +167,18 @@ impl Machine for Count {
     fn with_parameters(state: State, _parameters: Arc<Parameters>) -> State {
         state
     }
+
+    fn limits<V: LedgerView>(
+        _view: &V,
+        _state: Option<&State>,
+        _input: &Input<'_>,
+    ) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn state_after(_accepted: &EnvelopeAccepted) -> Option<&'static str> {
+        Some("counting")
+    }
 }
 
 static PARAMETERS: LazyLock<Arc<Parameters>> = LazyLock::new(|| Arc::new(parameters()));
@@ -269,6 +281,14 @@ impl LedgerView for View<'_> {
     }
 
     fn open<M: Machine>(&self, _by: Did, _with: Option<Did>) -> u64 {
+        0
+    }
+
+    fn states<M: Machine>(&self) -> impl Iterator<Item = &M::State> {
+        std::iter::empty()
+    }
+
+    fn deliveries_charged(&self, _proposer: Did) -> u64 {
         0
     }
 

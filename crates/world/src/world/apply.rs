@@ -7,11 +7,6 @@ use crate::keyring::Keyring;
 use crate::registry;
 use std::sync::Arc;
 use x811_eventlog::{Head, Record};
-use x811_protocol::capability::agreement::Agreement;
-use x811_protocol::capability::conduct::Conduct;
-use x811_protocol::capability::descriptor::Descriptor;
-use x811_protocol::capability::session::Session;
-use x811_protocol::contract::Contract;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{
     AgentEvent, Event, LedgerEvent, LedgerKeyRotated, LedgerOpened, LedgerRole, NetworkBlind,
@@ -260,18 +255,7 @@ impl World {
                 Ok(Touched::Nothing)
             }
             Stream::Of(subject) => {
-                match subject {
-                    Subject::Interaction(id) => self.apply_interaction(step, *id)?,
-                    Subject::Contract(id) => self.apply_subject::<Contract>(step, *id)?,
-                    Subject::Descriptor(did) => self.apply_subject::<Descriptor>(step, *did)?,
-                    Subject::Session(id) => self.apply_subject::<Session>(step, *id)?,
-                    Subject::Agreement(id) => self.apply_subject::<Agreement>(step, *id)?,
-                    Subject::Conduct(did) => {
-                        self.apply_subject::<Conduct>(step, *did)?;
-                        self.count_breach(*did, step.event);
-                    }
-                    Subject::Round(id) => self.apply_round(step, *id)?,
-                }
+                self.apply_to(*subject, step)?;
                 Ok(Touched::Subject(*subject))
             }
             Stream::Roots => {

@@ -19,7 +19,6 @@ use x811_protocol::time::TimestampMs;
 use super::apply::Applying;
 use super::roots::EVERY_RECORDS;
 use super::{Fault, World};
-use crate::quota;
 
 /// What an extract of a log has of rounds whose rivals are not in it.
 #[derive(Debug, Clone, Default)]
@@ -166,15 +165,15 @@ impl World {
         {
             let from = accepted.envelope.from;
             let taken = self.delivered_on(from, step.at);
-            let charged = taken.saturating_add(quota::deliveries_of(proposal));
-            self.charged.insert(from, (quota::day(step.at), charged));
+            let charged = taken.saturating_add(round::deliveries_of(proposal));
+            self.charged.insert(from, (step.at.day(), charged));
         }
     }
 
     /// What that agent is charged on the day of `at`.
     pub(crate) fn delivered_on(&self, proposer: Did, at: TimestampMs) -> u64 {
         let charged = self.charged.get(&proposer);
-        let today = charged.filter(|(day, _)| *day == quota::day(at));
+        let today = charged.filter(|(day, _)| *day == at.day());
         today.map_or(0, |(_, deliveries)| *deliveries)
     }
 

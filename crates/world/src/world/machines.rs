@@ -3,6 +3,7 @@
 
 use super::apply::Applying;
 use super::interactions::put_in_place;
+use super::written::write_state;
 use super::{Fault, Live, Touched, World};
 use crate::projection::{DetailForm, row_of};
 use crate::recent::Scattered;
@@ -10,6 +11,11 @@ use crate::row::SubjectRow;
 use imbl::{OrdMap, OrdSet};
 use std::any::Any;
 use std::sync::Arc;
+use x811_eventlog::{RecordError, write_canonical};
+use x811_protocol::capability::agreement::Agreement;
+use x811_protocol::capability::descriptor::Descriptor;
+use x811_protocol::capability::session::Session;
+use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::interaction::{self, Interaction};
 use x811_protocol::machine::{Machine, Recorded};
@@ -82,11 +88,15 @@ pub trait HeldMachine: Machine {
 
 /// Every machine: the member of [`Subjects`] that has its live ones, its variant of [`Subject`], its type,
 /// and the word for it ([`Subject::kind`]). What is done for each of them alike is a macro that takes this
-/// list.
+/// list, after what else it was given in parentheses.
 #[macro_export]
 macro_rules! for_each_machine {
     ($for_each:ident) => {
-        $for_each! {
+        $crate::for_each_machine! { [$for_each] }
+    };
+    ([$($for_each:tt)+] $(($($given:tt)*))?) => {
+        $($for_each)+! {
+            $(($($given)*))?
             interactions: Interaction(x811_protocol::interaction::Interaction), "interaction";
             contracts: Contract(x811_protocol::contract::Contract), "contract";
             descriptors: Descriptor(x811_protocol::capability::descriptor::Descriptor), "descriptor";
@@ -97,6 +107,27 @@ macro_rules! for_each_machine {
         }
     };
 }
+
+/// Evaluates an expression about a subject, in which `$machine` is the type of its machine and `$id` its id
+/// there: `with_machine!(subject, M(id) => M::state(world, id).is_some())`.
+#[macro_export]
+macro_rules! with_machine {
+    (
+        ($subject:expr, $machine:ident($id:pat) => $result:expr)
+        $($held:ident: $variant:ident($of:ty), $kind:literal;)+
+    ) => {
+        match $subject {
+            $(x811_protocol::stream::Subject::$variant($id) => {
+                type $machine = $of;
+                $result
+            })+
+        }
+    };
+    ($subject:expr, $machine:ident($id:pat) => $result:expr) => {
+        $crate::for_each_machine!([$crate::with_machine] ($subject, $machine($id) => $result))
+    };
+}
+
 macro_rules! subjects {
     ($($held:ident: $subject:ident($machine:ty), $kind:literal;)+) => {
         /// Live subjects of every machine.
@@ -195,41 +226,33 @@ macro_rules! subjects {
                     })+
                 })
             }
-
-            /// The state of a subject after the last record, also when that ended it.
-            pub(super) fn latest_state(&self, subject: Subject) -> Option<SubjectState<'_>> {
-                Some(match subject {
-                    $(Subject::$subject(id) => SubjectState::$subject(<$machine>::latest(self, id)?),)+
-                })
-            }
-
-            /// When time alone acts on that subject.
-            pub fn deadline_of(&self, subject: Subject) -> Option<TimestampMs> {
-                match subject {
-                    $(Subject::$subject(id) => {
-                        <$machine>::deadline(&self.subjects.$held.get(id)?.state)
-                    })+
-                }
-            }
-
-            /// When the message was recorded that opened that subject.
-            pub fn opened_at(&self, subject: Subject) -> Option<TimestampMs> {
-                match subject {
-                    $(Subject::$subject(id) => Some(self.subjects.$held.get(id)?.opened_at),)+
-                }
-            }
-
-            /// The next place in the stream of a subject.
-            pub(super) fn next_seq_of(&self, subject: Subject) -> u64 {
-                match subject {
-                    $(Subject::$subject(id) => self.subjects.$held.next_seq(id),)+
-                }
-            }
         }
     };
 }
 
 for_each_machine!(subjects);
+
+impl World {
+    /// The state of a subject after the last record, also when that ended it.
+    pub(super) fn latest_state(&self, subject: Subject) -> Option<SubjectState<'_>> {
+        with_machine!(subject, M(id) => Some(M::subject_state(M::latest(self, id)?)))
+    }
+
+    /// When time alone acts on that subject.
+    pub fn deadline_of(&self, subject: Subject) -> Option<TimestampMs> {
+        with_machine!(subject, M(id) => M::deadline(&M::of(self).get(id)?.state))
+    }
+
+    /// When the message was recorded that opened that subject.
+    pub fn opened_at(&self, subject: Subject) -> Option<TimestampMs> {
+        with_machine!(subject, M(id) => Some(M::of(self).get(id)?.opened_at))
+    }
+
+    /// The next place in the stream of a subject.
+    pub(super) fn next_seq_of(&self, subject: Subject) -> u64 {
+        with_machine!(subject, M(id) => M::of(self).next_seq(id))
+    }
+}
 
 impl<'a> SubjectState<'a> {
     /// The state of an interaction: no other machine is paid.
@@ -242,6 +265,19 @@ impl<'a> SubjectState<'a> {
             | SubjectState::Agreement(_)
             | SubjectState::Conduct(_)
             | SubjectState::Round(_) => None,
+        }
+    }
+
+    /// Appends the state as it is hashed.
+    pub(super) fn write_hashed(self, out: &mut Vec<u8>) -> Result<(), RecordError> {
+        match self {
+            SubjectState::Interaction(state) => write_state(out, state),
+            SubjectState::Contract(state) => write_canonical(out, state),
+            SubjectState::Descriptor(state) => write_canonical(out, state),
+            SubjectState::Session(state) => write_canonical(out, state),
+            SubjectState::Agreement(state) => write_canonical(out, state),
+            SubjectState::Conduct(state) => write_canonical(out, state),
+            SubjectState::Round(state) => write_canonical(out, &state.hashed()),
         }
     }
 }
@@ -351,6 +387,19 @@ impl World {
     /// True if the subject is live: its state can change, or a notice about it is owed.
     pub fn is_live(&self, subject: Subject) -> bool {
         self.opened_at(subject).is_some()
+    }
+
+    /// Takes a record of a subject in, and what is kept of some machines in addition.
+    pub(super) fn apply_to(&mut self, subject: Subject, step: &Applying<'_>) -> Result<(), Fault> {
+        match subject {
+            Subject::Interaction(id) => self.apply_interaction(step, id),
+            Subject::Contract(id) => self.apply_subject::<Contract>(step, id),
+            Subject::Descriptor(did) => self.apply_subject::<Descriptor>(step, did),
+            Subject::Session(id) => self.apply_subject::<Session>(step, id),
+            Subject::Agreement(id) => self.apply_subject::<Agreement>(step, id),
+            Subject::Conduct(did) => self.apply_conduct(step, did),
+            Subject::Round(id) => self.apply_round(step, id),
+        }
     }
 
     /// Takes a record of one of a machine's subjects in.

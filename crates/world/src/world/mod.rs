@@ -53,7 +53,7 @@ use x811_protocol::interaction::State;
 use x811_protocol::machine::News;
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::{Leniency, Parameters};
-use x811_protocol::round::{self, Failed, Relation, Round};
+use x811_protocol::round::{self, Failed, Relation};
 use x811_protocol::rules::Rules;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
@@ -399,11 +399,6 @@ impl World {
         let live = self.subjects.rounds.iter();
         live.filter_map(|(id, live)| Some((*id, live.state.escalation()?)))
             .collect()
-    }
-
-    /// Rounds that are not over.
-    pub(crate) fn rounds(&self) -> &Machines<Round> {
-        &self.subjects.rounds
     }
 
     /// Sessions that are open.

@@ -9,8 +9,7 @@
 //! is recorded, in a stream of its own that is no part of it (record.md section 4).
 
 use super::apply::Applying;
-use super::written::write_state;
-use super::{Fault, SubjectState, World};
+use super::{Fault, World};
 use crate::agent::Agent;
 use serde::Serialize;
 use x811_eventlog::{RecordError, write_canonical};
@@ -145,22 +144,10 @@ impl World {
                 agent: self.agents.get(did)?,
                 trust: self.trust(*did),
             },
-            Stream::Of(subject) => return Some(write_subject(out, self.latest_state(*subject)?)),
+            Stream::Of(subject) => return Some(self.latest_state(*subject)?.write_hashed(out)),
             Stream::Roots => return None,
         };
         Some(write_canonical(out, &state))
-    }
-}
-
-fn write_subject(out: &mut Vec<u8>, state: SubjectState<'_>) -> Result<(), RecordError> {
-    match state {
-        SubjectState::Interaction(state) => write_state(out, state),
-        SubjectState::Contract(state) => write_canonical(out, state),
-        SubjectState::Descriptor(state) => write_canonical(out, state),
-        SubjectState::Session(state) => write_canonical(out, state),
-        SubjectState::Agreement(state) => write_canonical(out, state),
-        SubjectState::Conduct(state) => write_canonical(out, state),
-        SubjectState::Round(state) => write_canonical(out, &state.hashed()),
     }
 }
 

@@ -2,9 +2,11 @@
 //! `capabilities`, of the breaches recorded against them (agents.md section 4); part of the root of all
 //! states.
 
-use super::World;
+use super::apply::Applying;
+use super::{Fault, World};
 use crate::agent::Agent;
 use std::sync::Arc;
+use x811_protocol::capability::conduct::Conduct;
 use x811_protocol::did::Did;
 use x811_protocol::event::{Effect, Event};
 use x811_protocol::interaction::State;
@@ -39,12 +41,19 @@ impl World {
         ];
     }
 
-    /// Counts a breach that was recorded against that provider, under the parameters in force.
-    pub(super) fn count_breach(&mut self, provider: Did, event: &Event) {
-        if matches!(event, Event::Effect(Effect::BreachRecorded(_))) && self.has_capabilities() {
+    /// Takes a record of the conduct of a provider in, and counts a breach under the parameters in force.
+    pub(super) fn apply_conduct(
+        &mut self,
+        step: &Applying<'_>,
+        provider: Did,
+    ) -> Result<(), Fault> {
+        self.apply_subject::<Conduct>(step, provider)?;
+        let is_breach = matches!(step.event, Event::Effect(Effect::BreachRecorded(_)));
+        if is_breach && self.has_capabilities() {
             let moved = self.move_trust(provider, TrustCounters::NONE, TrustCounters::BREACH);
             self.trust_moved = [moved, None];
         }
+        Ok(())
     }
 
     /// Whether the parameters in force have a block of capabilities, by which breaches count.

@@ -78,7 +78,9 @@ async fn a_changed_row_of_a_negotiation_is_named_with_its_field() {
         ("read_model.state", |row| row.state = "agreed".to_owned()),
         ("read_model.deadline_at_ms", |row| row.deadline_at_ms = None),
         ("read_model.last_position", |row| row.last_position += 1),
-        ("read_model.detail.turn", |row| row.detail["turn"] = json!(9)),
+        ("read_model.detail.turn", |row| {
+            row.detail["turn"] = json!(9)
+        }),
     ];
     let rows = ledgerbox.rows.rows().subjects;
     let is_contract = |row: &&SubjectRow| row.subject.contract().is_some();

@@ -26,8 +26,8 @@ pub use state::{Ending, ProposedTerms, Renewal, Signed, State};
 pub use table::StateName;
 
 use crate::did::Did;
-use crate::event::{CloseReason, Derived, Effect, Event, Lapsed};
-use crate::facts::CapabilityFacts;
+use crate::event::{CloseReason, Derived, Effect, EnvelopeAccepted, Event, Lapsed};
+use crate::facts::{CapabilityFacts, Facts};
 use crate::id::SessionId;
 use crate::machine::{Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told};
 use crate::parameters::Parameters;
@@ -144,10 +144,26 @@ impl Machine for Session {
             ..state
         }
     }
+
+    /// Limits on sessions are parts of the decision.
+    fn limits<V: LedgerView>(
+        _view: &V,
+        _state: Option<&State>,
+        _input: &Input<'_>,
+    ) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn state_after(accepted: &EnvelopeAccepted) -> Option<&'static str> {
+        let Facts::Capability(facts) = &accepted.facts else {
+            return None;
+        };
+        state_after(facts, &accepted.derived).map(StateName::as_str)
+    }
 }
 
 /// The state that an accepted message leads to, without replaying: what its answer says.
-pub fn state_after(facts: &CapabilityFacts, derived: &Derived) -> Option<StateName> {
+fn state_after(facts: &CapabilityFacts, derived: &Derived) -> Option<StateName> {
     Some(match facts {
         CapabilityFacts::Advertise(_) | CapabilityFacts::Revoke(_) => return None,
         // No window: what was asked for is unavailable.

@@ -91,6 +91,14 @@ impl LedgerView for View<'_> {
         0
     }
 
+    fn states<M: Machine>(&self) -> impl Iterator<Item = &M::State> {
+        std::iter::empty()
+    }
+
+    fn deliveries_charged(&self, _proposer: Did) -> u64 {
+        0
+    }
+
     fn requested_under(&self, _: &AcceptedHeader, _key: EnvelopeId) -> Option<InteractionId> {
         None
     }
