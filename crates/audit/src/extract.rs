@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use x811_eventlog::{Checkpoint, Hash, InclusionProof, Record};
 use x811_protocol::event::{Event, LedgerOpened};
+use x811_protocol::machine::BundleBasis;
 
 use crate::checkpoint_note;
-use crate::export::{CheckpointLine, EndLine, KeysLine, Opening, PathLine, Scope, links};
+use crate::export::{CheckpointLine, EndLine, KeysLine, PathLine, Scope, links, opening};
 use crate::finding::findings::{Cause, Findings, Spot};
 use crate::finding::unchecked::{Counts, Unchecked};
 use crate::identity::checkpoints::Covered;
@@ -75,7 +76,7 @@ pub(crate) struct Extract {
     streams: BTreeMap<String, Stretch>,
     ends: Vec<EndLine>,
     keys: Option<KeysLine>,
-    opening: Option<Opening>,
+    opening: Option<BundleBasis>,
     /// Which streams the records of each link to.
     links: BTreeMap<String, BTreeSet<String>>,
     /// What became of the interaction's payment so far.
@@ -184,7 +185,8 @@ impl Extract {
             }
         }
         if is_it && self.opening.is_none() {
-            self.opening = Opening::of(event);
+            let subject = stream.and_then(Stream::subject);
+            self.opening = subject.and_then(|subject| opening(subject, event));
         }
     }
 
@@ -521,7 +523,7 @@ impl Extract {
         };
         let streams: Vec<StreamReport> = names.into_iter().map(report).collect();
         ExtractReport {
-            scope: self.subject.map(Scope::from),
+            scope: self.subject.map(Scope::Of),
             tree_size,
             open_ended: streams.iter().filter(|s| !s.is_closed).count() as u64,
             streams,

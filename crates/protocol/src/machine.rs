@@ -7,8 +7,10 @@
 //!
 //! Source: design.md section 6, ledger-contract.md section 1.
 
+mod basis;
 mod view;
 
+pub use basis::BundleBasis;
 pub use view::{AgentView, LedgerView, SchemaFit};
 
 use crate::code::Code;
@@ -20,7 +22,7 @@ use crate::facts::Facts;
 use crate::id::EnvelopeId;
 use crate::parameters::{Limits, Parameters, PayerBindingRule, Windows};
 use crate::refusal::Refusal;
-use crate::stream::Subject;
+use crate::stream::{Stream, Subject};
 use crate::time::TimestampMs;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -213,6 +215,14 @@ pub trait Machine: Sized + 'static {
 
     /// Returns the name of the state that an accepted message leads to, if its record alone says it.
     fn state_after(accepted: &EnvelopeAccepted) -> Option<&'static str>;
+
+    /// Returns what the first record of a subject says of the streams that its replay rests on; `None` for an
+    /// event that begins no subject.
+    fn opening(event: &Event) -> Option<BundleBasis>;
+
+    /// Returns the streams that the record of an event rests on, besides those of the opening: what a bundle
+    /// brings (machines.md section 10).
+    fn links(event: &Event) -> Vec<Stream>;
 }
 
 /// An envelope of a subject and the record that holds it.

@@ -1,9 +1,9 @@
 //! The first line: whose log it is, and how much of it there is.
 
-use serde::{Deserialize, Serialize};
-use x811_protocol::did::Did;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use x811_protocol::event::LedgerOpened;
-use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
 use x811_protocol::stream::Subject;
 
 /// The version of the line format of a whole log, under `x811_export`.
@@ -26,33 +26,23 @@ pub struct Header {
 }
 
 /// What of a log is in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Every record from position 0 on.
     Log,
-    /// One interaction, and every stream that it rests on.
-    Interaction(InteractionId),
-    /// One contract, and every stream that it rests on.
-    Contract(ContractId),
-    /// What one agent says that it can do, and every stream that it rests on.
-    Descriptor(Did),
-    /// One session about a capability, and every stream that it rests on.
-    Session(SessionId),
-    /// One agreement, and every stream that it rests on.
-    Agreement(AgreementId),
-    /// One round, and every stream that it rests on.
-    Round(RoundId),
-    /// What one agent answers for.
-    Conduct(Did),
+    /// One subject, and every stream that it rests on.
+    Of(Subject),
 }
+
+/// The scope of a whole log, as files name it.
+const LOG: &str = "log";
 
 impl Scope {
     /// The version of a file of this scope, under `x811_export`.
     fn version(self) -> u64 {
-        match self.subject() {
-            None => EXPORT_VERSION,
-            Some(_) => BUNDLE_VERSION,
+        match self {
+            Scope::Log => EXPORT_VERSION,
+            Scope::Of(_) => BUNDLE_VERSION,
         }
     }
 
@@ -61,28 +51,34 @@ impl Scope {
     pub fn subject(self) -> Option<Subject> {
         match self {
             Scope::Log => None,
-            Scope::Interaction(id) => Some(Subject::Interaction(id)),
-            Scope::Contract(id) => Some(Subject::Contract(id)),
-            Scope::Descriptor(did) => Some(Subject::Descriptor(did)),
-            Scope::Session(id) => Some(Subject::Session(id)),
-            Scope::Agreement(id) => Some(Subject::Agreement(id)),
-            Scope::Round(id) => Some(Subject::Round(id)),
-            Scope::Conduct(did) => Some(Subject::Conduct(did)),
+            Scope::Of(subject) => Some(subject),
         }
     }
 }
 
-impl From<Subject> for Scope {
-    fn from(subject: Subject) -> Scope {
-        match subject {
-            Subject::Interaction(id) => Scope::Interaction(id),
-            Subject::Contract(id) => Scope::Contract(id),
-            Subject::Descriptor(did) => Scope::Descriptor(did),
-            Subject::Session(id) => Scope::Session(id),
-            Subject::Agreement(id) => Scope::Agreement(id),
-            Subject::Round(id) => Scope::Round(id),
-            Subject::Conduct(did) => Scope::Conduct(did),
+/// Written as `"log"`, or as an object whose one member is the id of the subject under the word for its
+/// machine.
+impl Serialize for Scope {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Scope::Log => serializer.serialize_str(LOG),
+            Scope::Of(subject) => serializer.collect_map([(subject.kind(), subject.id())]),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Scope {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Scope, D::Error> {
+        let value = Value::deserialize(reader)?;
+        if value == LOG {
+            return Ok(Scope::Log);
+        }
+        let members = value.as_object().filter(|members| members.len() == 1);
+        let member = members.and_then(|members| members.iter().next());
+        let subject = member.and_then(|(kind, id)| format!("{kind}:{}", id.as_str()?).parse().ok());
+        subject.map(Scope::Of).ok_or_else(|| {
+            D::Error::custom("it is neither `log` nor an object of one kind of subject and an id")
+        })
     }
 }
 

@@ -72,7 +72,7 @@ impl HashAudit {
             hashes_hold: findings.is_empty(),
             not_checked: NOT_CHECKED,
             ledger: ledger.map(|ledger| ledger.did.to_string()),
-            scope: subject.map(Scope::from),
+            scope: subject.map(Scope::Of),
             is_bundle,
             records: self.records,
             records_hold: self.held,

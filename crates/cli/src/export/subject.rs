@@ -40,7 +40,7 @@ pub(super) async fn fetch(
     let exported = Exported {
         file: target.to_owned(),
         subject,
-        scope: subject.into(),
+        scope: Scope::Of(subject),
         records: report.records,
         tree_size: extract.tree_size.unwrap_or_default(),
         root: report.root,
@@ -106,7 +106,7 @@ pub(super) async fn write(
     let exported = Exported {
         file: target.to_owned(),
         subject,
-        scope: subject.into(),
+        scope: Scope::Of(subject),
         records: bundle.records(),
         tree_size: bundle.checkpoint().size,
         root: bundle.checkpoint().root,

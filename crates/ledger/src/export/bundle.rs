@@ -10,7 +10,7 @@ use x811_protocol::key::SecretKey;
 use crate::port::{DamagedBody, LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
 use x811_audit::export::{
-    Header, LastRecord, Opening, Scope, SignedEnd, StreamEnd, Trailer, has_links, links,
+    Header, LastRecord, Scope, SignedEnd, StreamEnd, Trailer, links, opening,
 };
 use x811_audit::standing::Settling;
 use x811_protocol::stream::{Stream, Subject};
@@ -179,7 +179,7 @@ impl SubjectBundle {
         let first = first.first().filter(|position| **position < size);
         let first = *first.ok_or(BundleError::NoSubject { subject, size })?;
         let mut streams = vec![Stream::Ledger.to_string(), stream];
-        streams.extend(beside(store, first).await?);
+        streams.extend(beside(store, subject, first).await?);
         streams.extend(linked(store, rows, subject, size).await?);
         streams.sort_unstable();
         streams.dedup();
@@ -189,7 +189,7 @@ impl SubjectBundle {
         let bundle = SubjectBundle {
             header: Header {
                 opened,
-                scope: Scope::from(subject),
+                scope: Scope::Of(subject),
             },
             checkpoint,
             note,
@@ -429,11 +429,15 @@ impl Cursor {
     }
 }
 
-/// The streams of parties and networks that the replay rests on; `first` is the position of the
-/// REQUEST or of the contract's offer.
-async fn beside<S: LedgerStore>(store: &S, first: u64) -> Result<Vec<String>, BundleError> {
-    let opening = event(&record_at(store, first).await?)?;
-    let opening = Opening::of(&opening).ok_or(damaged(first, "first record of a subject"))?;
+/// The streams of parties and networks that the replay rests on; `first` is the position of the first record
+/// of the subject.
+async fn beside<S: LedgerStore>(
+    store: &S,
+    subject: Subject,
+    first: u64,
+) -> Result<Vec<String>, BundleError> {
+    let begun = event(&record_at(store, first).await?)?;
+    let opening = opening(subject, &begun).ok_or(damaged(first, "first record of a subject"))?;
     let Some(position) = opening.parameters else {
         return Ok(opening.streams(None));
     };
@@ -454,10 +458,10 @@ async fn linked<S: LedgerStore, R: ReadModel>(
 ) -> Result<BTreeSet<String>, BundleError> {
     let (mut found, mut open) = (BTreeSet::new(), vec![Stream::Of(subject)]);
     while let Some(stream) = open.pop() {
-        let name = stream.to_string();
-        if !has_links(&stream) {
+        if stream.subject().is_none() {
             continue;
         }
+        let name = stream.to_string();
         let mut from_seq = 0;
         loop {
             let positions = rows.stream_positions(&name, from_seq, POSITIONS).await?;

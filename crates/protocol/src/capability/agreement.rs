@@ -19,11 +19,12 @@ use crate::event::{
 use crate::facts::{CapabilityFacts, Facts, RequestFacts, UsageLimits};
 use crate::id::{AgreementId, SessionId};
 use crate::machine::{
-    Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told, not_restored,
+    BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told,
+    not_restored,
 };
 use crate::parameters::Parameters;
 use crate::refusal::{Kind, Refusal};
-use crate::stream::Subject;
+use crate::stream::{Stream, Subject};
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -465,5 +466,26 @@ impl Machine for Agreement {
 
     fn state_after(_accepted: &EnvelopeAccepted) -> Option<&'static str> {
         Some(AgreementStanding::Revoked.as_str())
+    }
+
+    fn opening(event: &Event) -> Option<BundleBasis> {
+        let Event::Effect(Effect::Agreed(agreed)) = event else {
+            return None;
+        };
+        Some(BundleBasis::by_effect(vec![
+            agreed.consumer,
+            agreed.provider,
+        ]))
+    }
+
+    /// The session that made a revision, and the descriptor of the provider.
+    fn links(event: &Event) -> Vec<Stream> {
+        let Event::Effect(Effect::Agreed(agreed)) = event else {
+            return Vec::new();
+        };
+        vec![
+            Stream::Of(Subject::Session(agreed.session)),
+            Stream::Of(Subject::Descriptor(agreed.provider)),
+        ]
     }
 }

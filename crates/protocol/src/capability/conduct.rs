@@ -11,11 +11,12 @@ use crate::event::{
 };
 use crate::id::AgreementId;
 use crate::machine::{
-    Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told, not_restored,
+    BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told,
+    not_restored,
 };
 use crate::parameters::{Exclusion, Parameters};
 use crate::refusal::Refusal;
-use crate::stream::Subject;
+use crate::stream::{Stream, Subject};
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -341,5 +342,16 @@ impl Machine for Conduct {
 
     fn state_after(_accepted: &EnvelopeAccepted) -> Option<&'static str> {
         None
+    }
+
+    fn opening(event: &Event) -> Option<BundleBasis> {
+        let Event::Effect(Effect::BreachRecorded(breach)) = event else {
+            return None;
+        };
+        Some(BundleBasis::by_effect(vec![breach.provider]))
+    }
+
+    fn links(_event: &Event) -> Vec<Stream> {
+        Vec::new()
     }
 }

@@ -8,11 +8,12 @@ use crate::did::Did;
 use crate::event::{Derived, EnvelopeAccepted, Event};
 use crate::facts::{AdvertiseFacts, CapabilityFacts, Facts};
 use crate::machine::{
-    Conclusion, Illegal, Input, LedgerView, Machine, RecordRef, Recorded, Told, not_restored,
+    BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, RecordRef, Recorded, Told,
+    not_restored,
 };
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
-use crate::stream::Subject;
+use crate::stream::{Stream, Subject};
 use crate::time::TimestampMs;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -266,5 +267,14 @@ impl Machine for Descriptor {
 
     fn state_after(_accepted: &EnvelopeAccepted) -> Option<&'static str> {
         Some(STATE)
+    }
+
+    fn opening(event: &Event) -> Option<BundleBasis> {
+        let accepted = event.accepted()?;
+        BundleBasis::by_message(accepted, vec![accepted.envelope.from])
+    }
+
+    fn links(_event: &Event) -> Vec<Stream> {
+        Vec::new()
     }
 }

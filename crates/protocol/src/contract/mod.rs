@@ -25,10 +25,12 @@ use crate::did::Did;
 use crate::event::{ContractWindow, EnvelopeAccepted, Event, Lapsed};
 use crate::facts::{Facts, NegotiationFacts};
 use crate::id::ContractId;
-use crate::machine::{Conclusion, Illegal, Input, LedgerView, Machine, Recorded, Told};
+use crate::machine::{
+    BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, Recorded, Told,
+};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
-use crate::stream::Subject;
+use crate::stream::{Stream, Subject};
 use crate::time::TimestampMs;
 use serde::Serialize;
 use std::sync::Arc;
@@ -173,5 +175,13 @@ impl Machine for Contract {
             return None;
         };
         Some(message::state_after(facts).as_str())
+    }
+
+    fn opening(event: &Event) -> Option<BundleBasis> {
+        BundleBasis::between(event.accepted()?)
+    }
+
+    fn links(_event: &Event) -> Vec<Stream> {
+        Vec::new()
     }
 }

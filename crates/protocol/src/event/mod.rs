@@ -193,6 +193,15 @@ impl Event {
         }
     }
 
+    /// The message of a machine or of mail that was accepted.
+    pub const fn accepted(&self) -> Option<&EnvelopeAccepted> {
+        if let Event::EnvelopeAccepted(accepted) = self {
+            Some(accepted)
+        } else {
+            None
+        }
+    }
+
     /// The envelope the event carries, with its body beside the log.
     pub fn envelope(&self) -> Option<&crate::envelope::AcceptedHeader> {
         match self {

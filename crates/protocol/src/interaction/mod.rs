@@ -48,12 +48,14 @@ use crate::event::{EnvelopeAccepted, Event, Lapsed};
 use crate::evm::TxHash;
 use crate::facts::Facts;
 use crate::id::InteractionId;
-use crate::machine::{Conclusion, Illegal, Input, LedgerView, Machine, Recorded, Told};
+use crate::machine::{
+    BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, Recorded, Told,
+};
 use crate::observation::Sweep;
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::settlement::{Aftermath, SettlingMachine, Watched};
-use crate::stream::Subject;
+use crate::stream::{Stream, Subject};
 use crate::time::TimestampMs;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -182,6 +184,26 @@ impl Machine for Interaction {
 
     fn state_after(accepted: &EnvelopeAccepted) -> Option<&'static str> {
         state_after(&accepted.facts).map(StateName::as_str)
+    }
+
+    fn opening(event: &Event) -> Option<BundleBasis> {
+        Some(BundleBasis {
+            is_paid: true,
+            ..BundleBasis::between(event.accepted()?)?
+        })
+    }
+
+    /// The contract and the agreement of a REQUEST.
+    fn links(event: &Event) -> Vec<Stream> {
+        let request = event.accepted();
+        let request = request.filter(|accepted| matches!(accepted.facts, Facts::Request(_)));
+        let Some(EnvelopeAccepted { derived, .. }) = request else {
+            return Vec::new();
+        };
+        let contract = derived.contract.map(|used| Subject::Contract(used.id));
+        let agreement = derived.agreement.map(|used| Subject::Agreement(used.id));
+        let subjects = contract.into_iter().chain(agreement);
+        subjects.map(Stream::Of).collect()
     }
 }
 

@@ -13,14 +13,15 @@ use super::state::{State, StateName};
 use super::{Context, Derived, Entry, Message, Recorded, decide, limits, told};
 use crate::did::Did;
 use crate::digest::Digest;
+use crate::envelope::AcceptedHeader;
 use crate::event::{self, Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
 use crate::facts::Facts;
 use crate::facts::consensus::{ConsensusFacts, HumanRuling};
 use crate::id::RoundId;
-use crate::machine::{self, Conclusion, Illegal, Input, LedgerView, Machine, Told};
+use crate::machine::{self, BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, Told};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
-use crate::stream::Subject;
+use crate::stream::{Stream, Subject};
 use crate::time::TimestampMs;
 
 /// The machine; it has no values, its state is [`State`].
@@ -220,6 +221,41 @@ impl Machine for Round {
         };
         state_after(accepted, facts).map(StateName::as_str)
     }
+
+    fn opening(event: &Event) -> Option<BundleBasis> {
+        let accepted = event.accepted()?;
+        let Facts::Consensus(facts) = &accepted.facts else {
+            return None;
+        };
+        BundleBasis::by_message(accepted, agents(&accepted.envelope, facts))
+    }
+
+    /// The rounds that a message names, and all who say something in the round or are to vote: a human, and
+    /// whoever claims to lead, are no members.
+    fn links(event: &Event) -> Vec<Stream> {
+        let Some(EnvelopeAccepted {
+            envelope,
+            facts: Facts::Consensus(facts),
+            ..
+        }) = event.accepted()
+        else {
+            return Vec::new();
+        };
+        let rounds = facts.names().into_iter();
+        let rounds = rounds.map(|round| Stream::Of(Subject::Round(round)));
+        let agents = agents(envelope, facts).into_iter();
+        rounds.chain(agents.map(Stream::Agent)).collect()
+    }
+}
+
+/// Whose keys and standing a message of a round rests on. The ledger itself is in its own stream.
+fn agents(envelope: &AcceptedHeader, facts: &ConsensusFacts) -> Vec<Did> {
+    let mut agents = vec![envelope.from];
+    if let ConsensusFacts::Propose(proposal) = facts {
+        agents.extend(&proposal.participants);
+        agents.extend(Some(proposal.leader).filter(|leader| *leader != envelope.to));
+    }
+    agents
 }
 
 /// A message as the machine takes it; `None` for one of another machine.

@@ -19,13 +19,13 @@ use x811_protocol::event::{Derived, EnvelopeAccepted, Event, Lapsed, LapsedWindo
 use x811_protocol::facts::{CustomFacts, Facts};
 use x811_protocol::id::{EnvelopeId, InteractionId, SessionId};
 use x811_protocol::machine::{
-    AgentView, AnswerRecord, Conclusion, Execution, Illegal, Input, Journal, LedgerView, Machine,
-    Recorded, SchemaFit, Told, execute, lapse_due, replay,
+    AgentView, AnswerRecord, BundleBasis, Conclusion, Execution, Illegal, Input, Journal,
+    LedgerView, Machine, Recorded, SchemaFit, Told, execute, lapse_due, replay,
 };
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::refusal::Refusal;
-use x811_protocol::stream::Subject;
+use x811_protocol::stream::{self, Subject};
 use x811_protocol::time::TimestampMs;
 
 const WINDOW_MS: u64 = 60_000;
@@ -178,6 +178,14 @@ impl Machine for Count {
 
     fn state_after(_accepted: &EnvelopeAccepted) -> Option<&'static str> {
         Some("counting")
+    }
+
+    fn opening(_event: &Event) -> Option<BundleBasis> {
+        None
+    }
+
+    fn links(_event: &Event) -> Vec<stream::Stream> {
+        Vec::new()
     }
 }
 

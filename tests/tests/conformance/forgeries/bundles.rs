@@ -6,6 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use x811_audit::audit_export;
 use x811_audit::export::{Item, Reader, Scope};
+use x811_protocol::stream::Subject;
 use x811_tests::anvil::checkout;
 use x811_tests::verifiers::{Job, Verifier};
 
@@ -28,7 +29,7 @@ impl Bundled {
         let Item::Header(header) = Reader::new(&honest[..]).next().unwrap().unwrap() else {
             panic!("a file begins with its header");
         };
-        let Scope::Round(round) = header.scope else {
+        let Scope::Of(Subject::Round(round)) = header.scope else {
             panic!("it is of a round");
         };
         let is_of_circle = ["circle", "silent-again"].contains(&name);

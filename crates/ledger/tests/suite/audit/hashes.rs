@@ -7,6 +7,7 @@ use x811_eventlog::note::NoteKey;
 use x811_eventlog::{Hash, Policy};
 use x811_ledger::store_audit::hash_store;
 use x811_protocol::event::LedgerRole;
+use x811_protocol::stream::Subject;
 
 use super::bundles::{bundle, signed};
 use super::deal::{Deal, Until};
@@ -55,7 +56,7 @@ async fn a_bundle_is_under_its_checkpoint() {
         let whole = audit_export(&bytes[..], None).unwrap();
         assert!(report.hashes_hold, "{:?}", report.findings);
         assert!(report.is_bundle);
-        assert_eq!(report.scope, Some(Scope::Interaction(id)));
+        assert_eq!(report.scope, Some(Scope::Of(Subject::Interaction(id))));
         assert_eq!((report.records, report.root), (whole.records, whole.root));
         assert_eq!(report.checkpoints, whole.checkpoints);
     }

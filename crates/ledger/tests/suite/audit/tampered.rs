@@ -11,7 +11,7 @@ use x811_protocol::canonical::to_canonical;
 use x811_protocol::event::{Event, LedgerOpened};
 use x811_protocol::id::InteractionId;
 use x811_protocol::key::SecretKey;
-use x811_protocol::stream::Stream;
+use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 use x811_world::keys_statement::{KeysStatement, SignedKeys};
 
@@ -154,7 +154,7 @@ impl Bundle {
             keys: statement.sign(&checkpoint_key()),
             header: Header {
                 opened,
-                scope: Scope::Interaction(id),
+                scope: Scope::Of(Subject::Interaction(id)),
             },
             note: note(&checkpoint, &checkpoint_key()),
             ends: streams.iter().map(end).collect(),
@@ -281,7 +281,7 @@ async fn promise_4_a_record_dropped_from_a_bundle_is_named() {
 #[tokio::test]
 async fn promise_4_a_tail_cut_off_a_bundle_shows_in_the_signed_end() {
     let (_, bundle) = scene().await;
-    let Scope::Interaction(id) = bundle.header.scope else {
+    let Scope::Of(Subject::Interaction(id)) = bundle.header.scope else {
         panic!("it is of an interaction");
     };
     let stream = Stream::interaction(id).to_string();

@@ -29,10 +29,12 @@ use crate::did::Did;
 use crate::event::{CloseReason, Derived, Effect, EnvelopeAccepted, Event, Lapsed};
 use crate::facts::{CapabilityFacts, Facts};
 use crate::id::SessionId;
-use crate::machine::{Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told};
+use crate::machine::{
+    BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told,
+};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
-use crate::stream::Subject;
+use crate::stream::{Stream, Subject};
 use crate::time::TimestampMs;
 use serde::Serialize;
 use std::sync::Arc;
@@ -159,6 +161,34 @@ impl Machine for Session {
             return None;
         };
         state_after(facts, &accepted.derived).map(StateName::as_str)
+    }
+
+    fn opening(event: &Event) -> Option<BundleBasis> {
+        BundleBasis::between(event.accepted()?)
+    }
+
+    /// The descriptor that a request is decided by or the agreement that it renews, and the agreement that the
+    /// second signature makes.
+    fn links(event: &Event) -> Vec<Stream> {
+        let Some(EnvelopeAccepted {
+            derived,
+            envelope,
+            facts: Facts::Capability(facts),
+        }) = event.accepted()
+        else {
+            return Vec::new();
+        };
+        if let CapabilityFacts::Request(request) = facts {
+            let renewed = request.agreement_id.map(Subject::Agreement);
+            let linked = renewed.unwrap_or(Subject::Descriptor(envelope.to));
+            vec![Stream::Of(linked)]
+        } else if let CapabilityFacts::Agree(agree) = facts
+            && derived.signatures == Some(2)
+        {
+            vec![Stream::Of(Subject::Agreement(agree.agreement_id))]
+        } else {
+            Vec::new()
+        }
     }
 }
 
