@@ -1,17 +1,22 @@
 //! What every machine is, and the way of its messages: one trait, one `replay`, one `execute`.
 //!
 //! A machine says what its decisions read of the ledger (`context`), what it would record (`decide`),
-//! what a record makes of its state (`evolve`) and when time alone will act (`deadline`, `expire`). It
+//! what a record makes of its state (`evolve`) and when time alone will act (`window`, `expire`). It
 //! never sees a clock or a database, and of other machines only the states that it asks a
 //! [`LedgerView`] for. `Option<State>` stands for "not begun", so no machine needs a fake first state.
 //!
 //! Source: design.md section 6, ledger-contract.md section 1.
 
 mod basis;
+mod erasable;
 mod view;
+mod window;
 
 pub use basis::BundleBasis;
+pub(crate) use erasable::ONCE_CLOSED;
+pub use erasable::{Erasable, ErasureWords};
 pub use view::{AgentView, LedgerView, SchemaFit};
+pub use window::{OpenWindow, WindowEnd};
 
 use crate::code::Code;
 use crate::did::Did;
@@ -159,8 +164,13 @@ pub trait Machine: Sized + 'static {
     /// When the history is not one that `decide` could have written.
     fn evolve(state: Option<Self::State>, recorded: &Recorded<'_>) -> Result<Self::State, Illegal>;
 
-    /// The last moment before time alone acts; `None` while no window is open.
-    fn deadline(state: &Self::State) -> Option<TimestampMs>;
+    /// Returns the window that is open; `None` while time alone causes nothing.
+    fn window(state: &Self::State) -> Option<OpenWindow>;
+
+    /// Returns the last moment before time alone acts.
+    fn deadline(state: &Self::State) -> Option<TimestampMs> {
+        Self::window(state).map(|window| window.ends_at)
+    }
 
     /// Returns the event that the end of the open window causes.
     fn expire<V: LedgerView>(state: &Self::State, view: &V) -> Option<Event>;
@@ -223,6 +233,13 @@ pub trait Machine: Sized + 'static {
     /// Returns the streams that the record of an event rests on, besides those of the opening: what a bundle
     /// brings (machines.md section 10).
     fn links(event: &Event) -> Vec<Stream>;
+
+    /// Returns when bodies about a subject may be erased.
+    fn erasable() -> Erasable;
+
+    /// Returns the subject that an event opens or makes out of this one, and which must be over before bodies of
+    /// this one are erased.
+    fn opens(event: &Event) -> Option<Subject>;
 }
 
 /// An envelope of a subject and the record that holds it.

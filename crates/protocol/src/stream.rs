@@ -45,6 +45,15 @@ impl Subject {
         }
     }
 
+    /// The noun for it in sentences and in codes of failures.
+    pub const fn noun(self) -> &'static str {
+        if let Subject::Contract(_) = self {
+            "negotiation"
+        } else {
+            self.kind()
+        }
+    }
+
     /// The type of its machine's own notices; what happens to the others is told by an `x811/error`.
     pub const fn notices(self) -> Option<&'static str> {
         match self {

@@ -7,6 +7,7 @@
 //! Leaf, signature and facts stay: what the body proved is the ledger's word from then on.
 
 use crate::agent::AgentStanding;
+use crate::with_machine;
 use crate::world::World;
 use std::fmt;
 use std::str::FromStr;
@@ -15,12 +16,12 @@ use x811_eventlog::Record;
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{BodiesErased, CloseReason, Effect, ErasureOrder, Event};
+use x811_protocol::event::{BodiesErased, ErasureOrder, Event};
 use x811_protocol::facts::{CapabilityFacts, Facts};
-use x811_protocol::id::{AgreementId, InteractionId};
+use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Interaction, State, StateName};
 use x811_protocol::key::Profile;
-use x811_protocol::machine::{Machine as _, Recorded};
+use x811_protocol::machine::{Erasable, ErasureWords, Machine, Recorded};
 use x811_protocol::refusal::{Kind, Refusal};
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
@@ -102,7 +103,7 @@ impl Erasure {
             return Err(unknown(subject));
         }
         check_whole(subject, records)?;
-        let rests_on = rests_on(subject, records);
+        let rests_on = opened_by(subject, records);
         let interaction = if let Some(Subject::Interaction(id)) = rests_on {
             Some((id, opened))
         } else {
@@ -140,47 +141,9 @@ impl Erasure {
     }
 }
 
-/// What has to be over before bodies of that subject are erased, beside itself; `records` are those of its
-/// stream.
-fn rests_on(subject: Subject, records: &[(Record, Event)]) -> Option<Subject> {
-    match subject {
-        Subject::Contract(_) => engaged_by(records).map(Subject::Interaction),
-        Subject::Session(_) => agreed_by(records).map(Subject::Agreement),
-        Subject::Interaction(_)
-        | Subject::Descriptor(_)
-        | Subject::Agreement(_)
-        | Subject::Round(_)
-        | Subject::Conduct(_) => None,
-    }
-}
-
-/// The agreement that a session made, if it made one; `records` are those of its stream.
-fn agreed_by(records: &[(Record, Event)]) -> Option<AgreementId> {
-    let (_, Event::Effect(Effect::SessionClosed(closed))) = records.last()? else {
-        return None;
-    };
-    if closed.reason != CloseReason::Agreed {
-        return None;
-    }
-    records.iter().find_map(|(_, event)| {
-        let Event::EnvelopeAccepted(accepted) = event else {
-            return None;
-        };
-        let Facts::Capability(CapabilityFacts::Agree(agree)) = &accepted.facts else {
-            return None;
-        };
-        Some(agree.agreement_id)
-    })
-}
-
-/// The interaction that a negotiation opened; `records` are those of its stream.
-pub fn engaged_by(records: &[(Record, Event)]) -> Option<InteractionId> {
-    records.iter().find_map(|(_, event)| {
-        let Event::Effect(Effect::Engaged(engaged)) = event else {
-            return None;
-        };
-        Some(engaged.interaction)
-    })
+/// The subject that one opened or made, if it did; `records` are those of its stream.
+pub fn opened_by(subject: Subject, records: &[(Record, Event)]) -> Option<Subject> {
+    with_machine!(subject, M(_) => records.iter().find_map(|(_, event)| M::opens(event)))
 }
 
 /// The profile that a message was signed by whose body may be erased: a REQUEST, a RESULT, or one of a
@@ -257,107 +220,53 @@ pub fn check_order(order: &ErasureOrder, now: TimestampMs) -> Result<(), Refusal
     })
 }
 
-/// Refuses a subject about which something may still be recorded.
+/// Refuses a subject about which something may still be recorded, or whose bodies are never erased.
 ///
 /// # Errors
 /// X811-4001.
 pub fn check_over(world: &World, subject: Subject, now: TimestampMs) -> Result<(), Refusal> {
-    match subject {
-        Subject::Interaction(id) => check_interaction_over(world, id, now),
-        Subject::Contract(_) | Subject::Session(_) | Subject::Agreement(_) => {
-            check_closed(world, subject)
-        }
-        Subject::Descriptor(_) => Err(Refusal::state(
-            "a descriptor is public and is not erased: the agent publishes another revision",
-        )),
-        Subject::Conduct(_) => Err(Refusal::state(
-            "there are no bodies of conduct: it is what the ledger recorded itself",
-        )),
-        Subject::Round(_) => Err(Refusal::state(
-            "bodies of rounds are not erased: votes and reveals are what the outcome rests on",
-        )),
-    }
+    with_machine!(subject, M(id) => match (M::erasable(), world.unfinished::<M>(id, now)) {
+        (Erasable::Never(why), _) => Err(Refusal::state(why)),
+        (Erasable::WhenOver(words), Some(state)) => Err(not_over::<M>(&words, state)),
+        (Erasable::WhenOver(_), None) => Ok(()),
+    })
+}
+
+/// X811-4001: it is still in that state.
+fn not_over<M: Machine>(words: &ErasureWords, state: &M::State) -> Refusal {
+    let noun = M::subject(M::id(state)).noun();
+    let why = if M::is_terminal(state) {
+        words.settling
+    } else {
+        words.live
+    };
+    Refusal::state(format!("the {noun} is {}{why}", M::state_name(state)))
+}
+
+/// True if there are bodies about subjects of that kind that may be erased.
+pub fn is_ever_erased(subject: Subject) -> bool {
+    matches!(erasable(subject), Erasable::WhenOver(_))
+}
+
+fn erasable(subject: Subject) -> Erasable {
+    with_machine!(subject, M(_) => M::erasable())
 }
 
 /// Which subject that is, and why its bodies may not be erased.
 pub fn why_not(subject: Subject) -> String {
-    let (kind, id) = (subject.kind(), subject.public_id());
-    match subject {
-        Subject::Interaction(_) => {
-            format!("the interaction {id}, which was not over or is in dispute")
-        }
-        Subject::Contract(_) => format!(
-            "the negotiation {id}, which was not closed, or whose interaction was not over or is in dispute"
-        ),
-        Subject::Session(_) => {
-            format!("the session {id}, which was not closed, or whose agreement was in force")
-        }
-        Subject::Agreement(_) => {
-            format!("the agreement {id}, which was in force, or of which a party was not told yet")
-        }
-        Subject::Descriptor(_) | Subject::Round(_) | Subject::Conduct(_) => {
-            format!("the {kind} {id}")
-        }
+    let (noun, id) = (subject.noun(), subject.public_id());
+    match erasable(subject) {
+        Erasable::Never(_) => format!("the {noun} {id}"),
+        Erasable::WhenOver(words) => format!("the {noun} {id}, {}", words.kept),
     }
-}
-
-/// Refuses a negotiation, session or agreement that is live: terms may be answered, an interaction opened, a
-/// notice issued.
-fn check_closed(world: &World, subject: Subject) -> Result<(), Refusal> {
-    let (what, state) = match subject {
-        Subject::Contract(id) => {
-            let held = world.contracts().get(id);
-            ("negotiation", held.map(|live| live.state.name().as_str()))
-        }
-        Subject::Session(id) => {
-            let held = world.sessions().get(id);
-            ("session", held.map(|live| live.state.state.as_str()))
-        }
-        Subject::Agreement(id) => {
-            let held = world.agreements().get(id);
-            ("agreement", held.map(|live| live.state.standing.as_str()))
-        }
-        Subject::Interaction(_)
-        | Subject::Descriptor(_)
-        | Subject::Round(_)
-        | Subject::Conduct(_) => return Ok(()),
-    };
-    state.map_or(Ok(()), |state| {
-        Err(Refusal::state(format!(
-            "the {what} is {state}: bodies are erased once it is closed, and nothing is owed to its parties"
-        )))
-    })
-}
-
-/// Refuses an interaction about which something may still be recorded.
-fn check_interaction_over(
-    world: &World,
-    id: InteractionId,
-    now: TimestampMs,
-) -> Result<(), Refusal> {
-    if world.is_over(id, now) {
-        return Ok(());
-    }
-    let held = world.watching(id).map(|live| live.state.name());
-    Err(Refusal::state(match held {
-        Some(state) if state.is_terminal() => format!(
-            "the interaction is {state}, but its transactions are still watched or a party is \
-             still owed a notice: ask again when its settlement is final"
-        ),
-        Some(state) => format!(
-            "the interaction is {state}: bodies are erased once it is over and its settlement final"
-        ),
-        None => "the interaction is not over".to_owned(),
-    }))
 }
 
 /// Refuses a state whose bodies somebody may still need.
 fn check_state(state: &State) -> Result<(), Refusal> {
-    let name = state.name();
-    if !name.is_terminal() {
-        return Err(Refusal::state(format!(
-            "the interaction is {name}: bodies are erased once it is over and its settlement final"
-        )));
+    if let Erasable::WhenOver(words) = Interaction::erasable()
+        && !Interaction::is_terminal(state)
+    {
+        return Err(not_over::<Interaction>(&words, state));
     }
     if is_disputed(state) {
         return Err(Refusal::state(
@@ -417,23 +326,14 @@ fn opened_under<'a>(
     world.parameters_at(accepted.derived.parameters?)
 }
 
-/// 404: no such interaction, no such negotiation.
+/// 404: no such subject.
 fn unknown(subject: Subject) -> Refusal {
-    let message = match subject {
-        Subject::Interaction(id) => format!(
-            "there is no interaction {id}: name the envelope id of its REQUEST, as `x811 history` does"
-        ),
-        Subject::Contract(id) => format!(
-            "there is no negotiation {}: name neg- and the envelope id of its offer, as `x811 \
-             negotiation list` does",
-            id.to_public()
-        ),
-        Subject::Descriptor(did) => format!("{did} has published no descriptor"),
-        Subject::Session(id) => format!("there is no session {id}"),
-        Subject::Agreement(id) => format!("there is no agreement {id}"),
-        Subject::Round(id) => format!("there is no round {id}"),
-        Subject::Conduct(did) => format!("nothing is recorded against {did}"),
+    let hint = match erasable(subject) {
+        Erasable::Never(_) => "",
+        Erasable::WhenOver(words) => words.unknown,
     };
+    let (noun, id) = (subject.noun(), subject.public_id());
+    let message = format!("there is no {noun} {id}{hint}");
     Refusal::new(Code::DidNotFound, Kind::NotFound, message)
 }
 

@@ -49,33 +49,25 @@ impl Auditor {
     /// Whether bodies of a subject might be erased at `at`, as far as the records before show.
     fn may_erase(&self, subject: Subject, at: TimestampMs) -> bool {
         let world = self.world();
-        let interaction = match subject {
-            Subject::Interaction(id) => Some(id),
-            Subject::Contract(id) => {
-                if self.replay.knows(&Stream::Of(subject)) && world.contracts().get(id).is_some() {
-                    return false;
-                }
-                self.rows.engaged(id)
-            }
-            Subject::Session(id) => {
-                let is_open = world.sessions().get(id).is_some();
-                let agreed = self.rows.agreed(id);
-                return !(self.replay.knows(&Stream::Of(subject)) && is_open)
-                    && agreed.is_none_or(|id| self.may_erase(Subject::Agreement(id), at));
-            }
-            Subject::Agreement(id) => {
-                let is_active = world.agreements().get(id).is_some();
-                return !(self.replay.knows(&Stream::Of(subject)) && is_active);
-            }
-            Subject::Descriptor(_) | Subject::Conduct(_) | Subject::Round(_) => return false,
+        let is_over = match &self.extract {
+            // When it was watched no longer, a record of another stream may have shown.
+            Some(_) => world.opened_at(subject).is_none(),
+            None => erasure::check_over(world, subject, at).is_ok(),
         };
-        interaction.is_none_or(|id| {
-            let is_over = match &self.extract {
-                // When it was watched no longer, a record of another stream may have shown.
-                Some(_) => world.interaction(id).is_none(),
-                None => world.is_over(id, at),
-            };
-            !self.knows(id) || (is_over && !self.rows.is_disputed(id))
-        })
+        let interaction = subject.interaction();
+        let is_disputed = interaction.is_some_and(|id| self.rows.is_disputed(id));
+        erasure::is_ever_erased(subject)
+            && (!self.knows_subject(subject) || (is_over && !is_disputed))
+            && self
+                .opened_by(subject)
+                .is_none_or(|opened| self.may_erase(opened, at))
+    }
+
+    /// The subject that one opened or made, as far as the records before show.
+    fn opened_by(&self, subject: Subject) -> Option<Subject> {
+        let engaged = subject.contract().and_then(|id| self.rows.engaged(id));
+        let agreed = subject.session().and_then(|id| self.rows.agreed(id));
+        let engaged = engaged.map(Subject::Interaction);
+        engaged.or(agreed.map(Subject::Agreement))
     }
 }

@@ -1,6 +1,7 @@
 //! Finds lapses that were held back.
 
 use super::Auditor;
+use super::overdue::due_of;
 use crate::finding::findings::{Cause, Findings};
 use crate::finding::unchecked::Unchecked;
 use crate::record::examine::Whole;
@@ -71,11 +72,12 @@ impl Auditor {
         (deadline, subject): (TimestampMs, Subject),
         findings: &mut Findings,
     ) {
-        let Some((window, lapse)) = self.window_of(subject) else {
+        let Some(window) = self.world().window_of(subject) else {
             return;
         };
+        let (name, lapse) = (window.name, due_of(window.end));
         let sentence = format!(
-            "{window} of {} {} ended at {}, and {lapse} is not before this record",
+            "{name} of {} {} ended at {}, and {lapse} is not before this record",
             subject.kind(),
             subject.public_id(),
             deadline.to_rfc3339(),

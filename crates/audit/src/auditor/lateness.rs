@@ -8,18 +8,18 @@ use x811_protocol::time::TimestampMs;
 impl Auditor {
     /// Takes the lapse of a window of `subject`, in the world before it.
     pub(crate) fn note_lateness(&mut self, position: u64, subject: Subject, at: TimestampMs) {
-        let deadline = self.world().deadline_of(subject);
-        let late_by_ms = deadline.map_or(0, |deadline| at.since(deadline));
-        let (Some(deadline), Some((window, _))) = (deadline, self.window_of(subject)) else {
+        let Some(window) = self.world().window_of(subject) else {
             return;
         };
+        let deadline = window.ends_at;
+        let late_by_ms = at.since(deadline);
         if late_by_ms <= LATE_AFTER_MS {
             return;
         }
         let resumed = self.late_lapses.resumed;
         self.late_lapses.add(LateLapse {
             position,
-            window,
+            window: window.name,
             kind: subject.kind(),
             id: subject.public_id(),
             deadline_at_ms: deadline,

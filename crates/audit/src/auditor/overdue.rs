@@ -2,13 +2,8 @@
 
 use super::Auditor;
 use crate::report::outcome::{Gap, Undecided};
-use x811_protocol::capability::session;
-use x811_protocol::code::Code;
-use x811_protocol::contract;
-use x811_protocol::event::{ContractWindow, SessionWindow, Window};
-use x811_protocol::interaction::table::lapse_of;
-use x811_protocol::interaction::{Schedule, State};
-use x811_protocol::round::{self, RoundWindow};
+use x811_protocol::interaction::Schedule;
+use x811_protocol::machine::WindowEnd;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 use x811_world::Live;
@@ -58,40 +53,21 @@ impl Auditor {
             due.filter(|subject| self.knows_subject(*subject) && self.sees_clocks_of(*subject));
         let subject = missing.next()?;
         let count = 1 + missing.count() as u64;
-        let (window, due) = self.window_of(subject)?;
+        let window = world.window_of(subject)?;
+        let (name, due) = (window.name, due_of(window.end));
         let sentence = format!(
-            "{window} of {} {} ended at {}; records until {} are here, and {due} is not: it was \
+            "{name} of {} {} ended at {}; records until {} are here, and {due} is not: it was \
              left out, or never recorded. So of {count} windows",
             subject.kind(),
             subject.public_id(),
-            world.deadline_of(subject)?.to_rfc3339(),
+            window.ends_at.to_rfc3339(),
             self.last_at().to_rfc3339(),
         );
         Undecided::of(Gap::OverdueLapses, count, sentence)
     }
 
-    /// The window that is open of a subject, and what time causes in it.
-    pub(crate) fn window_of(&self, subject: Subject) -> Option<(&'static str, String)> {
-        let world = self.replay.world();
-        match subject {
-            Subject::Interaction(id) => {
-                let state = &world.interaction(id)?.state;
-                Some((window_of(state), due_of(state)))
-            }
-            Subject::Contract(id) => contract_window(&world.contract(id)?.state),
-            Subject::Session(id) => session_window(&world.session(id)?.state),
-            Subject::Agreement(_) => Some((
-                "the duration",
-                format!("its lapse ({})", Code::AgreementEnded.as_str()),
-            )),
-            Subject::Round(id) => round_window(&world.round(id)?.state),
-            // It has no window.
-            Subject::Descriptor(_) | Subject::Conduct(_) => None,
-        }
-    }
-
     /// Whether all that the log says of that subject was replayed.
-    fn knows_subject(&self, subject: Subject) -> bool {
+    pub(super) fn knows_subject(&self, subject: Subject) -> bool {
         match subject.interaction() {
             Some(id) => self.knows(id),
             None => self.replay.knows(&Stream::Of(subject)),
@@ -142,64 +118,10 @@ const NOTICE_GRACE_MS: u64 = 60_000;
 
 const LOOK_GRACE_MS: u64 = 120_000;
 
-/// What is open in that state of a negotiation, and what time causes in it.
-fn contract_window(state: &contract::State) -> Option<(&'static str, String)> {
-    let rule = contract::table::lapse_of(state.open_window()?);
-    let window = match rule.window {
-        ContractWindow::Contract => "the time to answer the terms",
-        ContractWindow::Engagement => "the window for a REQUEST",
-    };
-    Some((window, format!("its lapse ({})", rule.code.as_str())))
-}
-
-/// What is open in that state of a round, and what time causes in it.
-fn round_window(state: &round::State) -> Option<(&'static str, String)> {
-    let (window, _) = state.next_window()?;
-    let name = match window {
-        RoundWindow::Open => "the time for opening it",
-        RoundWindow::Votes => "the time for votes",
-        RoundWindow::Reveals => "the time for reveals",
-        RoundWindow::Hold => "the time that it is held",
-        RoundWindow::Draw => "the time for the draw",
-        RoundWindow::Signal => "the time for the leader's signal",
-        RoundWindow::Resubmission => "the time for a retry",
-        RoundWindow::Human => "the time for humans",
-        RoundWindow::Execution => "the time for reports",
-    };
-    Some((name, format!("its lapse ({})", window.code().as_str())))
-}
-
-/// What is open in that state of a session, and what time causes in it.
-fn session_window(state: &session::State) -> Option<(&'static str, String)> {
-    let window = state.state.window()?;
-    let (code, _) = session::table::lapse_of(window);
-    let window = match window {
-        SessionWindow::Response => "the window for a response",
-        SessionWindow::Session => "the life",
-        SessionWindow::Agree => "the window for signatures",
-    };
-    Some((window, format!("its lapse ({})", code.as_str())))
-}
-
-/// What is open in that state.
-fn window_of(state: &State) -> &'static str {
-    match state.open_window() {
-        Some(Window::Offer) => "the window for an OFFER",
-        Some(Window::Accept) => "the window for an ACCEPT",
-        Some(Window::Result) => "the window for a RESULT",
-        Some(Window::Verify) => "the window for a VERIFY",
-        Some(Window::Payment) => "the window for a PAYMENT",
-        Some(Window::Confirmation) => "the window for the confirmation",
-        None => "a window",
-    }
-}
-
-/// What time causes in that state.
-fn due_of(state: &State) -> String {
-    let is_free = state.offer().is_some_and(|offer| offer.total.is_zero());
-    match state.open_window() {
-        Some(Window::Confirmation) if is_free => "the confirmation that nothing is due".to_owned(),
-        Some(window) => format!("its lapse ({})", lapse_of(window).code.as_str()),
-        None => "its lapse".to_owned(),
+/// What the end of a window causes, as sentences name it.
+pub(super) fn due_of(end: WindowEnd) -> String {
+    match end {
+        WindowEnd::Lapse(lapsed) => format!("its lapse ({})", lapsed.code.as_str()),
+        WindowEnd::NothingDue => "the confirmation that nothing is due".to_owned(),
     }
 }

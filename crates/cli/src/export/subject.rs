@@ -118,34 +118,7 @@ pub(super) async fn write(
 fn unbundled(error: &x811_ledger::export::BundleError) -> Failure {
     use x811_ledger::export::BundleError;
     let code = match error {
-        BundleError::NoSubject {
-            subject: Subject::Interaction(_),
-            ..
-        } => "no_interaction",
-        BundleError::NoSubject {
-            subject: Subject::Contract(_),
-            ..
-        } => "no_negotiation",
-        BundleError::NoSubject {
-            subject: Subject::Descriptor(_),
-            ..
-        } => "no_descriptor",
-        BundleError::NoSubject {
-            subject: Subject::Session(_),
-            ..
-        } => "no_session",
-        BundleError::NoSubject {
-            subject: Subject::Agreement(_),
-            ..
-        } => "no_agreement",
-        BundleError::NoSubject {
-            subject: Subject::Round(_),
-            ..
-        } => "no_round",
-        BundleError::NoSubject {
-            subject: Subject::Conduct(_),
-            ..
-        } => "no_conduct",
+        BundleError::NoSubject { subject, .. } => &format!("no_{}", subject.noun()),
         BundleError::Checkpoint(_) => "checkpoint",
         BundleError::OtherKey { .. } | BundleError::OtherStatement { .. } => "keys",
         BundleError::Json(_) => "file",

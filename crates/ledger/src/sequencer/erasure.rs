@@ -16,7 +16,7 @@ use x811_protocol::refusal::Refusal;
 use x811_protocol::stream::{Stream, Subject};
 use x811_protocol::time::TimestampMs;
 use x811_world::Fault;
-use x811_world::erasure::{self, Erasure, ErasureRequest, engaged_by};
+use x811_world::erasure::{self, Erasure, ErasureRequest, opened_by};
 
 /// Records of a subject that are looked up at a time.
 const PAGE_RECORDS: usize = 256;
@@ -36,9 +36,9 @@ impl<S: LedgerStore, R: ReadModel, C: Clock> Ledger<S, R, C> {
             self.rows_reflect(last).await?;
         }
         let records = self.records_of(request.subject).await?;
-        let opened = match engaged_by(&records) {
-            Some(id) => self.records_of(Subject::Interaction(id)).await?,
-            None => Vec::new(),
+        let opened = match opened_by(request.subject, &records) {
+            Some(interaction @ Subject::Interaction(_)) => self.records_of(interaction).await?,
+            Some(_) | None => Vec::new(),
         };
         let erasure = Erasure::of(request, &records, &opened, &world)?;
         let (reply, answer) = oneshot::channel();

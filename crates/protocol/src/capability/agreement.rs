@@ -19,8 +19,8 @@ use crate::event::{
 use crate::facts::{CapabilityFacts, Facts, RequestFacts, UsageLimits};
 use crate::id::{AgreementId, SessionId};
 use crate::machine::{
-    BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told,
-    not_restored,
+    BundleBasis, Conclusion, Erasable, ErasureWords, Illegal, Input, LedgerView, Machine, News,
+    ONCE_CLOSED, OpenWindow, Recorded, Told, WindowEnd, not_restored,
 };
 use crate::parameters::Parameters;
 use crate::refusal::{Kind, Refusal};
@@ -332,11 +332,7 @@ impl Evolving<'_> {
     }
 
     fn lapsed(&self, state: State, lapsed: Lapsed) -> Result<State, Illegal> {
-        let due = Lapsed {
-            window: LapsedWindow::Agreement(AgreementWindow::Agreement),
-            code: Code::AgreementEnded,
-        };
-        if lapsed != due {
+        if lapsed != LAPSED {
             return Err(self.illegal("the window is of another machine, or its code is another"));
         }
         if self.recorded.recorded_at_ms < state.ends_at {
@@ -349,6 +345,12 @@ impl Evolving<'_> {
         })
     }
 }
+
+/// The lapse that ends an agreement.
+const LAPSED: Lapsed = Lapsed {
+    window: LapsedWindow::Agreement(AgreementWindow::Agreement),
+    code: Code::AgreementEnded,
+};
 
 impl Machine for Agreement {
     type Id = AgreementId;
@@ -391,15 +393,16 @@ impl Machine for Agreement {
         }
     }
 
-    fn deadline(state: &State) -> Option<TimestampMs> {
-        (state.standing == AgreementStanding::Active).then(|| state.ends_at.saturating_sub_ms(1))
+    fn window(state: &State) -> Option<OpenWindow> {
+        (state.standing == AgreementStanding::Active).then(|| OpenWindow {
+            ends_at: state.ends_at.saturating_sub_ms(1),
+            name: "the duration",
+            end: WindowEnd::Lapse(LAPSED),
+        })
     }
 
     fn expire<V: LedgerView>(state: &State, _view: &V) -> Option<Event> {
-        (state.standing == AgreementStanding::Active).then_some(Event::Lapsed(Lapsed {
-            window: LapsedWindow::Agreement(AgreementWindow::Agreement),
-            code: Code::AgreementEnded,
-        }))
+        Self::window(state)?.lapse()
     }
 
     fn is_terminal(state: &State) -> bool {
@@ -487,5 +490,18 @@ impl Machine for Agreement {
             Stream::Of(Subject::Session(agreed.session)),
             Stream::Of(Subject::Descriptor(agreed.provider)),
         ]
+    }
+
+    fn erasable() -> Erasable {
+        Erasable::WhenOver(ErasureWords {
+            live: ONCE_CLOSED,
+            settling: ONCE_CLOSED,
+            unknown: "",
+            kept: "which was in force, or of which a party was not told yet",
+        })
+    }
+
+    fn opens(_event: &Event) -> Option<Subject> {
+        None
     }
 }

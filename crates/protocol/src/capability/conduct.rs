@@ -11,8 +11,8 @@ use crate::event::{
 };
 use crate::id::AgreementId;
 use crate::machine::{
-    BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told,
-    not_restored,
+    BundleBasis, Conclusion, Erasable, Illegal, Input, LedgerView, Machine, News, OpenWindow,
+    Recorded, Told, not_restored,
 };
 use crate::parameters::{Exclusion, Parameters};
 use crate::refusal::Refusal;
@@ -257,7 +257,7 @@ impl Machine for Conduct {
         }
     }
 
-    fn deadline(_state: &State) -> Option<TimestampMs> {
+    fn window(_state: &State) -> Option<OpenWindow> {
         None
     }
 
@@ -353,5 +353,13 @@ impl Machine for Conduct {
 
     fn links(_event: &Event) -> Vec<Stream> {
         Vec::new()
+    }
+
+    fn erasable() -> Erasable {
+        Erasable::Never("there are no bodies of conduct: it is what the ledger recorded itself")
+    }
+
+    fn opens(_event: &Event) -> Option<Subject> {
+        None
     }
 }

@@ -8,8 +8,8 @@ use crate::did::Did;
 use crate::event::{Derived, EnvelopeAccepted, Event};
 use crate::facts::{AdvertiseFacts, CapabilityFacts, Facts};
 use crate::machine::{
-    BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, RecordRef, Recorded, Told,
-    not_restored,
+    BundleBasis, Conclusion, Erasable, Illegal, Input, LedgerView, Machine, OpenWindow, RecordRef,
+    Recorded, Told, not_restored,
 };
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -184,7 +184,7 @@ impl Machine for Descriptor {
         evolve(state, recorded)
     }
 
-    fn deadline(_state: &State) -> Option<TimestampMs> {
+    fn window(_state: &State) -> Option<OpenWindow> {
         None
     }
 
@@ -276,5 +276,15 @@ impl Machine for Descriptor {
 
     fn links(_event: &Event) -> Vec<Stream> {
         Vec::new()
+    }
+
+    fn erasable() -> Erasable {
+        Erasable::Never(
+            "a descriptor is public and is not erased: the agent publishes another revision",
+        )
+    }
+
+    fn opens(_event: &Event) -> Option<Subject> {
+        None
     }
 }

@@ -22,11 +22,12 @@ pub mod table;
 pub use state::{Closing, Engagement, Opening, State, StateName, Step};
 
 use crate::did::Did;
-use crate::event::{ContractWindow, EnvelopeAccepted, Event, Lapsed};
+use crate::event::{ContractWindow, Effect, EnvelopeAccepted, Event, Lapsed};
 use crate::facts::{Facts, NegotiationFacts};
 use crate::id::ContractId;
 use crate::machine::{
-    BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, Recorded, Told,
+    BundleBasis, Conclusion, Erasable, ErasureWords, Illegal, Input, LedgerView, Machine,
+    ONCE_CLOSED, OpenWindow, Recorded, Told, WindowEnd,
 };
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -85,16 +86,23 @@ impl Machine for Contract {
         evolve::evolve(state, recorded)
     }
 
-    fn deadline(state: &State) -> Option<TimestampMs> {
-        state.deadline()
+    fn window(state: &State) -> Option<OpenWindow> {
+        let rule = table::lapse_of(state.open_window()?);
+        Some(OpenWindow {
+            ends_at: state.deadline()?,
+            name: match rule.window {
+                ContractWindow::Contract => "the time to answer the terms",
+                ContractWindow::Engagement => "the window for a REQUEST",
+            },
+            end: WindowEnd::Lapse(Lapsed {
+                window: rule.window.into(),
+                code: rule.code,
+            }),
+        })
     }
 
     fn expire<V: LedgerView>(state: &State, _view: &V) -> Option<Event> {
-        let rule = table::lapse_of(state.open_window()?);
-        Some(Event::Lapsed(Lapsed {
-            window: rule.window.into(),
-            code: rule.code,
-        }))
+        Self::window(state)?.lapse()
     }
 
     fn is_terminal(state: &State) -> bool {
@@ -183,5 +191,21 @@ impl Machine for Contract {
 
     fn links(_event: &Event) -> Vec<Stream> {
         Vec::new()
+    }
+
+    fn erasable() -> Erasable {
+        Erasable::WhenOver(ErasureWords {
+            live: ONCE_CLOSED,
+            settling: ONCE_CLOSED,
+            unknown: ": name neg- and the envelope id of its offer, as `x811 negotiation list` does",
+            kept: "which was not closed, or whose interaction was not over or is in dispute",
+        })
+    }
+
+    fn opens(event: &Event) -> Option<Subject> {
+        let Event::Effect(Effect::Engaged(engaged)) = event else {
+            return None;
+        };
+        Some(Subject::Interaction(engaged.interaction))
     }
 }

@@ -44,12 +44,13 @@ pub use state::{
 pub use written::WrittenOnce;
 
 use crate::did::Did;
-use crate::event::{EnvelopeAccepted, Event, Lapsed};
+use crate::event::{EnvelopeAccepted, Event, Lapsed, Window};
 use crate::evm::TxHash;
 use crate::facts::Facts;
 use crate::id::InteractionId;
 use crate::machine::{
-    BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, Recorded, Told,
+    BundleBasis, Conclusion, Erasable, ErasureWords, Illegal, Input, LedgerView, Machine,
+    OpenWindow, Recorded, Told, WindowEnd,
 };
 use crate::observation::Sweep;
 use crate::parameters::Parameters;
@@ -64,6 +65,24 @@ use std::sync::Arc;
 /// The machine; it has no values, its state is [`State`].
 #[derive(Debug, Clone, Copy)]
 pub enum Interaction {}
+
+/// The name of the window in which a payment is confirmed.
+const CONFIRMATION: &str = "the window for the confirmation";
+
+/// The deal and its settlement, once the result is verified and nothing is to be paid for it.
+fn owing_nothing(state: &State) -> Option<(&Deal, &Settlement)> {
+    if let State::Verified {
+        settlement: Stage::Watching(settlement),
+        deal,
+        ..
+    } = state
+        && deal.offer.total.is_zero()
+    {
+        Some((deal, settlement))
+    } else {
+        None
+    }
+}
 
 impl Machine for Interaction {
     type Id = InteractionId;
@@ -91,28 +110,41 @@ impl Machine for Interaction {
         evolve::evolve(state, recorded)
     }
 
-    fn deadline(state: &State) -> Option<TimestampMs> {
-        state.deadline()
+    fn window(state: &State) -> Option<OpenWindow> {
+        let ends_at = state.deadline()?;
+        if owing_nothing(state).is_some() {
+            return Some(OpenWindow {
+                ends_at,
+                name: CONFIRMATION,
+                end: WindowEnd::NothingDue,
+            });
+        }
+        let rule = table::lapse_of(state.open_window()?);
+        Some(OpenWindow {
+            ends_at,
+            name: match rule.window {
+                Window::Offer => "the window for an OFFER",
+                Window::Accept => "the window for an ACCEPT",
+                Window::Result => "the window for a RESULT",
+                Window::Verify => "the window for a VERIFY",
+                Window::Payment => "the window for a PAYMENT",
+                Window::Confirmation => CONFIRMATION,
+            },
+            end: WindowEnd::Lapse(Lapsed {
+                window: rule.window.into(),
+                code: rule.code,
+            }),
+        })
     }
 
     fn expire<V: LedgerView>(state: &State, view: &V) -> Option<Event> {
-        if let State::Verified {
-            settlement: Stage::Watching(settlement),
-            deal,
-            ..
-        } = state
-            && deal.offer.total.is_zero()
-        {
+        if let Some((deal, settlement)) = owing_nothing(state) {
             let payee = view.agent(deal.opening.provider);
             return Some(settlement::confirm_nothing_due(
                 deal, settlement, state, payee,
             ));
         }
-        let rule = table::lapse_of(state.open_window()?);
-        Some(Event::Lapsed(Lapsed {
-            window: rule.window.into(),
-            code: rule.code,
-        }))
+        Self::window(state)?.lapse()
     }
 
     fn is_terminal(state: &State) -> bool {
@@ -204,6 +236,20 @@ impl Machine for Interaction {
         let agreement = derived.agreement.map(|used| Subject::Agreement(used.id));
         let subjects = contract.into_iter().chain(agreement);
         subjects.map(Stream::Of).collect()
+    }
+
+    fn erasable() -> Erasable {
+        Erasable::WhenOver(ErasureWords {
+            live: ": bodies are erased once it is over and its settlement final",
+            settling: ", but its transactions are still watched or a party is still owed a notice: ask \
+                       again when its settlement is final",
+            unknown: ": name the envelope id of its REQUEST, as `x811 history` does",
+            kept: "which was not over or is in dispute",
+        })
+    }
+
+    fn opens(_event: &Event) -> Option<Subject> {
+        None
     }
 }
 

@@ -18,7 +18,10 @@ use crate::event::{self, Effect, EnvelopeAccepted, Event, Lapsed, LapsedWindow};
 use crate::facts::Facts;
 use crate::facts::consensus::{ConsensusFacts, HumanRuling};
 use crate::id::RoundId;
-use crate::machine::{self, BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, Told};
+use crate::machine::{
+    self, BundleBasis, Conclusion, Erasable, Illegal, Input, LedgerView, Machine, OpenWindow, Told,
+    WindowEnd,
+};
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
 use crate::stream::{Stream, Subject};
@@ -142,16 +145,30 @@ impl Machine for Round {
         })
     }
 
-    fn deadline(state: &State) -> Option<TimestampMs> {
-        state.next_window().map(|(_, deadline)| deadline)
+    fn window(state: &State) -> Option<OpenWindow> {
+        let (window, ends_at) = state.next_window()?;
+        Some(OpenWindow {
+            ends_at,
+            name: match window {
+                RoundWindow::Open => "the time for opening it",
+                RoundWindow::Votes => "the time for votes",
+                RoundWindow::Reveals => "the time for reveals",
+                RoundWindow::Hold => "the time that it is held",
+                RoundWindow::Draw => "the time for the draw",
+                RoundWindow::Signal => "the time for the leader's signal",
+                RoundWindow::Resubmission => "the time for a retry",
+                RoundWindow::Human => "the time for humans",
+                RoundWindow::Execution => "the time for reports",
+            },
+            end: WindowEnd::Lapse(Lapsed {
+                window: window.into(),
+                code: window.code(),
+            }),
+        })
     }
 
     fn expire<V: LedgerView>(state: &State, _view: &V) -> Option<Event> {
-        let (window, _) = state.next_window()?;
-        Some(Event::Lapsed(Lapsed {
-            window: window.into(),
-            code: window.code(),
-        }))
+        Self::window(state)?.lapse()
     }
 
     fn is_terminal(state: &State) -> bool {
@@ -245,6 +262,16 @@ impl Machine for Round {
         let rounds = rounds.map(|round| Stream::Of(Subject::Round(round)));
         let agents = agents(envelope, facts).into_iter();
         rounds.chain(agents.map(Stream::Agent)).collect()
+    }
+
+    fn erasable() -> Erasable {
+        Erasable::Never(
+            "bodies of rounds are not erased: votes and reveals are what the outcome rests on",
+        )
+    }
+
+    fn opens(_event: &Event) -> Option<Subject> {
+        None
     }
 }
 

@@ -19,8 +19,9 @@ use x811_protocol::event::{Derived, EnvelopeAccepted, Event, Lapsed, LapsedWindo
 use x811_protocol::facts::{CustomFacts, Facts};
 use x811_protocol::id::{EnvelopeId, InteractionId, SessionId};
 use x811_protocol::machine::{
-    AgentView, AnswerRecord, BundleBasis, Conclusion, Execution, Illegal, Input, Journal,
-    LedgerView, Machine, Recorded, SchemaFit, Told, execute, lapse_due, replay,
+    AgentView, AnswerRecord, BundleBasis, Conclusion, Erasable, Execution, Illegal, Input, Journal,
+    LedgerView, Machine, OpenWindow, Recorded, SchemaFit, Told, WindowEnd, execute, lapse_due,
+    replay,
 };
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
@@ -43,10 +44,10 @@ struct State {
     ends_at: TimestampMs,
 }
 
-const LAPSED: Event = Event::Lapsed(Lapsed {
+const LAPSED: Lapsed = Lapsed {
     window: LapsedWindow::Session(SessionWindow::Session),
     code: Code::ResultTimeout,
-});
+};
 
 impl Machine for Count {
     type Id = SessionId;
@@ -94,12 +95,14 @@ impl Machine for Count {
                 counted: state.counted + 1,
                 ..state
             }),
-            (Some(state), lapsed) if *lapsed == LAPSED && state.lapses < 2 => Ok(State {
-                counted: 0,
-                lapses: state.lapses + 1,
-                ends_at: state.ends_at.saturating_add_ms(WINDOW_MS),
-                ..state
-            }),
+            (Some(state), lapsed) if *lapsed == Event::Lapsed(LAPSED) && state.lapses < 2 => {
+                Ok(State {
+                    counted: 0,
+                    lapses: state.lapses + 1,
+                    ends_at: state.ends_at.saturating_add_ms(WINDOW_MS),
+                    ..state
+                })
+            }
             (_, event) => Err(Illegal {
                 position: recorded.position,
                 state: "counting",
@@ -109,12 +112,16 @@ impl Machine for Count {
         }
     }
 
-    fn deadline(state: &State) -> Option<TimestampMs> {
-        (state.lapses < 2).then_some(state.ends_at)
+    fn window(state: &State) -> Option<OpenWindow> {
+        (state.lapses < 2).then_some(OpenWindow {
+            ends_at: state.ends_at,
+            name: "the window for a count",
+            end: WindowEnd::Lapse(LAPSED),
+        })
     }
 
     fn expire<V: LedgerView>(state: &State, _view: &V) -> Option<Event> {
-        (state.lapses < 2).then_some(LAPSED)
+        (state.lapses < 2).then_some(Event::Lapsed(LAPSED))
     }
 
     fn is_terminal(state: &State) -> bool {
@@ -181,6 +188,14 @@ impl Machine for Count {
     }
 
     fn opening(_event: &Event) -> Option<BundleBasis> {
+        None
+    }
+
+    fn erasable() -> Erasable {
+        Erasable::Never("nothing of a count is erased")
+    }
+
+    fn opens(_event: &Event) -> Option<Subject> {
         None
     }
 

@@ -209,16 +209,6 @@ impl World {
         }
     }
 
-    /// Whether nothing about the interaction, if there ever was one, can be recorded any more at
-    /// `now`: nobody is owed anything and no transaction of it is watched.
-    pub fn is_over(&self, id: InteractionId, now: TimestampMs) -> bool {
-        if self.interaction(id).is_some() {
-            return false;
-        }
-        let watched = self.watching(id);
-        watched.is_none_or(|live| watched_until(&live.state).is_some_and(|until| until < now))
-    }
-
     /// Names that stand for another chain or token in `parameters` than for interactions that are
     /// live, or over and their transactions still watched; and for how many.
     pub fn networks_moved(&self, parameters: &Parameters) -> BTreeMap<String, u64> {
@@ -260,7 +250,7 @@ pub(super) fn put_in_place<K: Ord + Clone, I: Ord + Copy>(
 }
 
 /// When the watching of an interaction that is over ends, while that clock runs.
-fn watched_until(state: &State) -> Option<TimestampMs> {
+pub(super) fn watched_until(state: &State) -> Option<TimestampMs> {
     let (_, aftermath) = state.aftermath()?;
     aftermath
         .paused_since

@@ -2,7 +2,7 @@
 //! records in order, its notices, its deadlines, what downtime moves.
 
 use super::apply::Applying;
-use super::interactions::put_in_place;
+use super::interactions::{put_in_place, watched_until};
 use super::written::write_state;
 use super::{Fault, Live, Touched, World};
 use crate::projection::{DetailForm, row_of};
@@ -18,7 +18,7 @@ use x811_protocol::capability::session::Session;
 use x811_protocol::contract::Contract;
 use x811_protocol::did::Did;
 use x811_protocol::interaction::{self, Interaction};
-use x811_protocol::machine::{Machine, Recorded};
+use x811_protocol::machine::{Machine, OpenWindow, Recorded};
 use x811_protocol::parameters::Parameters;
 use x811_protocol::settlement::SettlingMachine as _;
 use x811_protocol::stream::Subject;
@@ -238,14 +238,34 @@ impl World {
         with_machine!(subject, M(id) => Some(M::subject_state(M::latest(self, id)?)))
     }
 
+    /// The window that is open of a subject.
+    pub fn window_of(&self, subject: Subject) -> Option<OpenWindow> {
+        with_machine!(subject, M(id) => M::window(&M::of(self).get(id)?.state))
+    }
+
     /// When time alone acts on that subject.
     pub fn deadline_of(&self, subject: Subject) -> Option<TimestampMs> {
-        with_machine!(subject, M(id) => M::deadline(&M::of(self).get(id)?.state))
+        self.window_of(subject).map(|window| window.ends_at)
     }
 
     /// When the message was recorded that opened that subject.
     pub fn opened_at(&self, subject: Subject) -> Option<TimestampMs> {
         with_machine!(subject, M(id) => Some(M::of(self).get(id)?.opened_at))
+    }
+
+    /// The state of a subject about which something may still be recorded at `now`: it is live, or a transaction
+    /// of it is watched.
+    pub(crate) fn unfinished<M: HeldMachine>(
+        &self,
+        id: M::Id,
+        now: TimestampMs,
+    ) -> Option<&M::State> {
+        if let Some(live) = M::of(self).get(id) {
+            return Some(&live.state);
+        }
+        let state = M::state(self, id)?;
+        let until = M::subject_state(state).paid().and_then(watched_until);
+        until.is_none_or(|until| until >= now).then_some(state)
     }
 
     /// The next place in the stream of a subject.

@@ -26,11 +26,12 @@ pub use state::{Ending, ProposedTerms, Renewal, Signed, State};
 pub use table::StateName;
 
 use crate::did::Did;
-use crate::event::{CloseReason, Derived, Effect, EnvelopeAccepted, Event, Lapsed};
+use crate::event::{CloseReason, Derived, Effect, EnvelopeAccepted, Event, Lapsed, SessionWindow};
 use crate::facts::{CapabilityFacts, Facts};
 use crate::id::SessionId;
 use crate::machine::{
-    BundleBasis, Conclusion, Illegal, Input, LedgerView, Machine, News, Recorded, Told,
+    BundleBasis, Conclusion, Erasable, ErasureWords, Illegal, Input, LedgerView, Machine, News,
+    ONCE_CLOSED, OpenWindow, Recorded, Told, WindowEnd,
 };
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -69,17 +70,25 @@ impl Machine for Session {
         evolve::evolve(state, recorded)
     }
 
-    fn deadline(state: &State) -> Option<TimestampMs> {
-        state.deadline
+    fn window(state: &State) -> Option<OpenWindow> {
+        let window = state.state.window()?;
+        let (code, _) = table::lapse_of(window);
+        Some(OpenWindow {
+            ends_at: state.deadline?,
+            name: match window {
+                SessionWindow::Response => "the window for a response",
+                SessionWindow::Session => "the life",
+                SessionWindow::Agree => "the window for signatures",
+            },
+            end: WindowEnd::Lapse(Lapsed {
+                window: window.into(),
+                code,
+            }),
+        })
     }
 
     fn expire<V: LedgerView>(state: &State, _view: &V) -> Option<Event> {
-        let window = state.state.window()?;
-        let (code, _) = table::lapse_of(window);
-        Some(Event::Lapsed(Lapsed {
-            window: window.into(),
-            code,
-        }))
+        Self::window(state)?.lapse()
     }
 
     fn is_terminal(state: &State) -> bool {
@@ -170,25 +179,33 @@ impl Machine for Session {
     /// The descriptor that a request is decided by or the agreement that it renews, and the agreement that the
     /// second signature makes.
     fn links(event: &Event) -> Vec<Stream> {
-        let Some(EnvelopeAccepted {
-            derived,
-            envelope,
-            facts: Facts::Capability(facts),
-        }) = event.accepted()
-        else {
-            return Vec::new();
-        };
-        if let CapabilityFacts::Request(request) = facts {
+        let asked = event.accepted().and_then(|accepted| {
+            let Facts::Capability(CapabilityFacts::Request(request)) = &accepted.facts else {
+                return None;
+            };
             let renewed = request.agreement_id.map(Subject::Agreement);
-            let linked = renewed.unwrap_or(Subject::Descriptor(envelope.to));
-            vec![Stream::Of(linked)]
-        } else if let CapabilityFacts::Agree(agree) = facts
-            && derived.signatures == Some(2)
-        {
-            vec![Stream::Of(Subject::Agreement(agree.agreement_id))]
-        } else {
-            Vec::new()
-        }
+            Some(renewed.unwrap_or(Subject::Descriptor(accepted.envelope.to)))
+        });
+        let linked = asked.or_else(|| Session::opens(event));
+        linked.map(Stream::Of).into_iter().collect()
+    }
+
+    fn erasable() -> Erasable {
+        Erasable::WhenOver(ErasureWords {
+            live: ONCE_CLOSED,
+            settling: ONCE_CLOSED,
+            unknown: "",
+            kept: "which was not closed, or whose agreement was in force",
+        })
+    }
+
+    fn opens(event: &Event) -> Option<Subject> {
+        let accepted = event.accepted()?;
+        let Facts::Capability(CapabilityFacts::Agree(agree)) = &accepted.facts else {
+            return None;
+        };
+        let is_second = accepted.derived.signatures == Some(2);
+        is_second.then_some(Subject::Agreement(agree.agreement_id))
     }
 }
 
