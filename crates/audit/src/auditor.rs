@@ -20,6 +20,7 @@ use x811_protocol::event::{Event, LedgerEvent, LedgerOpened, unknown_rules};
 use x811_protocol::id::InteractionId;
 use x811_protocol::payload::PayloadRules;
 use x811_protocol::rules::Rules;
+use x811_protocol::settlement;
 use x811_protocol::time::TimestampMs;
 
 use self::prefix::Prefix;
@@ -39,7 +40,7 @@ use crate::money::short::SeenTransfers;
 use crate::network::draws::{self, RecordedDraw};
 use crate::network::heads::{self, Heads, Mentioned};
 use crate::network::observed::Observations;
-use crate::network::on_chain::{self, SaidOfNetwork};
+use crate::network::on_chain::SaidOfNetwork;
 use crate::network::story::{self, Stories};
 use crate::options::Options;
 use crate::record::body::{self, Basis};
@@ -525,7 +526,7 @@ impl Auditor {
                     .take(world, whole.stream.as_ref(), event);
                 self.parameters
                     .take(position, event, world, &mut self.remarks);
-                self.transfers.not_checked += on_chain::shown(event).len() as u64;
+                self.transfers.not_checked += settlement::evidence(event).len() as u64;
                 self.keep_evidence(whole);
                 self.draws.extend(draw.flatten());
                 Replayed::Applied(touched)

@@ -9,12 +9,14 @@
 
 mod basis;
 mod erasable;
+mod named_block;
 mod view;
 mod window;
 
 pub use basis::BundleBasis;
 pub(crate) use erasable::ONCE_CLOSED;
 pub use erasable::{Erasable, ErasureWords};
+pub use named_block::NamedBlock;
 pub use view::{AgentView, LedgerView, SchemaFit};
 pub use window::{OpenWindow, WindowEnd};
 
@@ -240,6 +242,9 @@ pub trait Machine: Sized + 'static {
     /// Returns the subject that an event opens or makes out of this one, and which must be over before bodies of
     /// this one are erased.
     fn opens(event: &Event) -> Option<Subject>;
+
+    /// Returns the blocks that an event names; `state` is that before it.
+    fn blocks<'a>(state: Option<&'a Self::State>, event: &'a Event) -> Vec<NamedBlock<'a>>;
 }
 
 /// An envelope of a subject and the record that holds it.

@@ -60,6 +60,15 @@ impl NetworkHead {
         TimestampMs::new(self.timestamp_s.saturating_mul(1_000))
     }
 
+    /// The block that is the head.
+    pub const fn block(&self) -> Block {
+        Block {
+            number: self.number,
+            hash: self.hash,
+            timestamp_s: self.timestamp_s,
+        }
+    }
+
     /// `block` as the head of `network`.
     pub fn new(network: &str, block: Block) -> NetworkHead {
         NetworkHead {

@@ -22,19 +22,19 @@ use x811_protocol::event::{
 };
 use x811_protocol::evm::{BlockHash, ChainId, EvmAddress};
 use x811_protocol::interaction::{Acceptance, State};
+use x811_protocol::machine::Machine as _;
 use x811_protocol::observation::{BLOCK_AHEAD_MS, BlindCause, Block};
-use x811_protocol::settlement::DeclaredStanding;
+use x811_protocol::settlement::{DeclaredStanding, evidence, named_blocks};
 use x811_protocol::time::TimestampMs;
 
 use crate::finding::attested::Attested;
 use crate::finding::findings::{Cause, Findings};
 use crate::finding::remarks::Remarks;
 use crate::money::evidence::head_of;
-use crate::network::known_heads::{KnownHeads, age_ms, block_of, head_of_sight, network_of};
-use crate::network::on_chain::shown;
+use crate::network::known_heads::{KnownHeads, age_ms, head_of_sight, network_of};
 use crate::replay::decided::Decided;
 use x811_protocol::stream::{Stream, Subject};
-use x811_world::World;
+use x811_world::{HeldMachine as _, World, with_machine};
 
 /// What a network's name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,73 +96,23 @@ pub(crate) fn mentioned(before: &World, stream: &Stream, event: &Event) -> Vec<M
             let named = head.map(|(chain, head)| ("head".to_owned(), chain, head));
             named.into_iter().collect()
         }
-        Stream::Of(Subject::Interaction(id)) => {
-            if let Event::EnvelopeAccepted(accepted) = event {
-                return accept_heads(before, accepted);
-            }
-            let live = before.watching(*id);
-            let network = live.and_then(|live| Some(live.state.watched()?.network));
-            let Some(chain) = network.and_then(|network| Chain::of(before, network)) else {
-                return Vec::new();
-            };
-            let blocks = blocks_of(event).into_iter();
-            blocks.map(|(field, block)| (field, chain, block)).collect()
+        Stream::Of(subject) => {
+            let named = with_machine!(*subject, M(id) => M::blocks(M::state(before, id), event));
+            let known = named.into_iter().filter_map(|named| {
+                let chain = Chain::of(before, named.network)?;
+                Some((named.member, chain, named.block))
+            });
+            known.collect()
         }
-        Stream::Of(Subject::Round(id)) => {
-            let live = before.round(*id);
-            let draw = live.and_then(|live| live.state.draw());
-            let chain = draw.and_then(|draw| Chain::of(before, &draw.network));
-            match (event, chain) {
-                (Event::CycleDrawn(drawn), Some(chain)) => {
-                    vec![("block".to_owned(), chain, drawn.block)]
-                }
-                (_, _) => Vec::new(),
-            }
-        }
-        Stream::Of(
-            Subject::Contract(_)
-            | Subject::Descriptor(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Conduct(_),
-        )
-        | Stream::Ledger
-        | Stream::Agent(_)
-        | Stream::Mail(_)
-        | Stream::Roots => Vec::new(),
+        Stream::Ledger | Stream::Agent(_) | Stream::Mail(_) | Stream::Roots => Vec::new(),
     }
-}
-
-fn accept_heads(before: &World, accepted: &EnvelopeAccepted) -> Vec<Mentioned> {
-    let heads = accepted.derived.heads.as_deref().unwrap_or_default();
-    let each = heads.iter().enumerate().filter_map(|(index, head)| {
-        let chain = Chain::of(before, &head.network)?;
-        Some((format!("derived.heads[{index}]"), chain, block_of(head)))
-    });
-    each.collect()
-}
-
-/// Every block that an event about payments names, by member.
-fn blocks_of(event: &Event) -> Vec<(String, Block)> {
-    if let Event::Settlement(SettlementEvent::Seen(seen)) = event {
-        return vec![("block".to_owned(), seen.block)];
-    } else if let Event::Settlement(SettlementEvent::Looked(looked)) = event {
-        return vec![("head".to_owned(), looked.head)];
-    } else if let Event::Settlement(SettlementEvent::Final(reached)) = event {
-        return vec![("head".to_owned(), reached.head)];
-    } else if let Event::Settlement(SettlementEvent::Refuted(refuted)) = event {
-        return vec![("evidence.block".to_owned(), refuted.evidence.block)];
-    }
-    let each = shown(event).iter().enumerate();
-    let named = each.map(|(index, shown)| (format!("evidence[{index}].block"), shown.block));
-    named.collect()
 }
 
 /// Whether there was time for the blocks above those of the evidence, a second for each: less is a
 /// remark, for a chain whose id is Base's may be somebody's own.
 fn time_for_depths(decided: &Decided<'_>, blocks: &[Mentioned], remarks: &mut Remarks) {
-    for (evidence, (_, _, block)) in shown(decided.event).iter().zip(blocks) {
-        let above = evidence.depth.saturating_sub(1);
+    for (shown, (_, _, block)) in evidence(decided.event).iter().zip(blocks) {
+        let above = shown.depth.saturating_sub(1);
         let head_at_s = block.timestamp_s.saturating_add(above);
         let head_at = TimestampMs::new(head_at_s.saturating_mul(1_000));
         if head_at.since(decided.at) > BLOCK_AHEAD_MS {
@@ -178,33 +128,19 @@ fn time_for_depths(decided: &Decided<'_>, blocks: &[Mentioned], remarks: &mut Re
 
 /// Heights of the heads that depths were counted from.
 fn reached(event: &Event) -> Vec<u64> {
-    shown(event).iter().map(head_of).collect()
+    evidence(event).iter().map(head_of).collect()
 }
 
 /// Holds what `decided` says of the network against when it was recorded.
 pub(crate) fn check(decided: &Decided<'_>, findings: &mut Findings) {
     match decided.stream {
         Stream::Network(name) => of_sight(decided, name, findings),
-        Stream::Of(Subject::Interaction(_)) => {
-            if let Event::EnvelopeAccepted(accepted) = decided.event {
-                in_order_of_names(decided, accepted, findings);
-            } else {
-                not_while_blind(decided, findings);
-            }
-        }
         // Of a round's draw the machine holds the block to its height and to the vote before it.
-        Stream::Of(
-            Subject::Contract(_)
-            | Subject::Descriptor(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Round(_)
-            | Subject::Conduct(_),
-        )
-        | Stream::Ledger
-        | Stream::Agent(_)
-        | Stream::Mail(_)
-        | Stream::Roots => {}
+        Stream::Of(_) => match decided.event.accepted() {
+            Some(accepted) => in_order_of_names(decided, accepted, findings),
+            None => not_while_blind(decided, findings),
+        },
+        Stream::Ledger | Stream::Agent(_) | Stream::Mail(_) | Stream::Roots => {}
     }
 }
 
@@ -247,7 +183,7 @@ fn not_while_blind(decided: &Decided<'_>, findings: &mut Findings) {
     let Some(fresh_ms) = blind_fresh_ms(decided) else {
         return;
     };
-    for (field, block) in blocks_of(decided.event) {
+    for (field, block) in named_blocks(decided.event) {
         if age_ms(decided.at, &block) < fresh_ms {
             let sentence = "the network was blind, and a block so young would have ended that";
             decided.differs(&field, sentence, findings);
@@ -486,7 +422,7 @@ fn remark_on(decided: &Decided<'_>, network: &str, remarks: &mut Remarks) {
         decided.event,
         Event::Settlement(SettlementEvent::Confirmed(_) | SettlementEvent::Late(_))
     );
-    if pays && !shown(decided.event).is_empty() && blind_fresh_ms(decided).is_some() {
+    if pays && !evidence(decided.event).is_empty() && blind_fresh_ms(decided).is_some() {
         let sentence = format!(
             "{network} was blind when this payment was recorded: the head that its depth was \
              counted from was not fresh"

@@ -103,7 +103,7 @@ impl KnownHeads {
         let (_, parameters) = decided.before.parameters()?;
         let network = parameters.network(&head.network)?;
         let sight = decided.before.sight(&head.network)?;
-        let age_ms = age_ms(decided.at, &block_of(head));
+        let age_ms = age_ms(decided.at, &head.block());
         let is_last = is_last_named(decided, head);
         if sight.blind_since.is_some() {
             let is_young = age_ms < network.fresh_ms && !is_last;
@@ -146,14 +146,6 @@ pub(crate) fn head_of_sight(event: &Event) -> Option<Block> {
         Some(sighted.head)
     } else {
         None
-    }
-}
-
-pub(crate) fn block_of(head: &NetworkHead) -> Block {
-    Block {
-        number: head.number,
-        hash: head.hash,
-        timestamp_s: head.timestamp_s,
     }
 }
 

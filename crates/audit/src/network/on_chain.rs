@@ -14,7 +14,7 @@ use x811_protocol::interaction::{Deal, State};
 use x811_protocol::money::MicroUsdc;
 use x811_protocol::observation::{Block, NetworkHead, Transfer};
 use x811_protocol::parameters::Network;
-use x811_protocol::settlement::{Declared, Fit, Since};
+use x811_protocol::settlement::{Declared, Fit, Since, evidence};
 
 use crate::finding::findings::{Cause, Finding, Spot};
 
@@ -340,7 +340,7 @@ impl SaidOfNetwork {
         if let Event::Settlement(SettlementEvent::Refuted(event)) = event {
             refuted = Some(event.cause);
         }
-        for (index, evidence) in shown(event).iter().enumerate() {
+        for (index, evidence) in evidence(event).iter().enumerate() {
             let key = (interaction, evidence.tx_hash);
             let Some(declared) = self.declared.get(&key) else {
                 continue;
@@ -393,17 +393,4 @@ fn watched(state: &State) -> Option<(&Deal, &Network, &[Declared])> {
     };
     let network = deal.opening.parameters.network(payment.network)?;
     (!deal.offer.total.is_zero()).then_some((deal, network, payment.declared))
-}
-
-/// The evidence of payments, and of what was none, in a record.
-pub(crate) fn shown(event: &Event) -> &[Evidence] {
-    if let Event::Settlement(SettlementEvent::Confirmed(confirmed)) = event {
-        &confirmed.evidence
-    } else if let Event::Settlement(SettlementEvent::Late(late)) = event {
-        &late.evidence
-    } else if let Event::Settlement(SettlementEvent::Refuted(refuted)) = event {
-        std::slice::from_ref(&refuted.evidence)
-    } else {
-        &[]
-    }
 }

@@ -19,8 +19,8 @@ use crate::event::{
 use crate::facts::{CapabilityFacts, Facts, RequestFacts, UsageLimits};
 use crate::id::{AgreementId, SessionId};
 use crate::machine::{
-    BundleBasis, Conclusion, Erasable, ErasureWords, Illegal, Input, LedgerView, Machine, News,
-    ONCE_CLOSED, OpenWindow, Recorded, Told, WindowEnd, not_restored,
+    BundleBasis, Conclusion, Erasable, ErasureWords, Illegal, Input, LedgerView, Machine,
+    NamedBlock, News, ONCE_CLOSED, OpenWindow, Recorded, Told, WindowEnd, not_restored,
 };
 use crate::parameters::Parameters;
 use crate::refusal::{Kind, Refusal};
@@ -503,5 +503,9 @@ impl Machine for Agreement {
 
     fn opens(_event: &Event) -> Option<Subject> {
         None
+    }
+
+    fn blocks<'a>(_state: Option<&'a State>, _event: &'a Event) -> Vec<NamedBlock<'a>> {
+        Vec::new()
     }
 }

@@ -11,8 +11,8 @@ use crate::event::{
 };
 use crate::id::AgreementId;
 use crate::machine::{
-    BundleBasis, Conclusion, Erasable, Illegal, Input, LedgerView, Machine, News, OpenWindow,
-    Recorded, Told, not_restored,
+    BundleBasis, Conclusion, Erasable, Illegal, Input, LedgerView, Machine, NamedBlock, News,
+    OpenWindow, Recorded, Told, not_restored,
 };
 use crate::parameters::{Exclusion, Parameters};
 use crate::refusal::Refusal;
@@ -361,5 +361,9 @@ impl Machine for Conduct {
 
     fn opens(_event: &Event) -> Option<Subject> {
         None
+    }
+
+    fn blocks<'a>(_state: Option<&'a State>, _event: &'a Event) -> Vec<NamedBlock<'a>> {
+        Vec::new()
     }
 }

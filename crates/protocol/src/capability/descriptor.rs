@@ -8,8 +8,8 @@ use crate::did::Did;
 use crate::event::{Derived, EnvelopeAccepted, Event};
 use crate::facts::{AdvertiseFacts, CapabilityFacts, Facts};
 use crate::machine::{
-    BundleBasis, Conclusion, Erasable, Illegal, Input, LedgerView, Machine, OpenWindow, RecordRef,
-    Recorded, Told, not_restored,
+    BundleBasis, Conclusion, Erasable, Illegal, Input, LedgerView, Machine, NamedBlock, OpenWindow,
+    RecordRef, Recorded, Told, not_restored,
 };
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -286,5 +286,9 @@ impl Machine for Descriptor {
 
     fn opens(_event: &Event) -> Option<Subject> {
         None
+    }
+
+    fn blocks<'a>(_state: Option<&'a State>, _event: &'a Event) -> Vec<NamedBlock<'a>> {
+        Vec::new()
     }
 }

@@ -27,7 +27,7 @@ use crate::facts::{Facts, NegotiationFacts};
 use crate::id::ContractId;
 use crate::machine::{
     BundleBasis, Conclusion, Erasable, ErasureWords, Illegal, Input, LedgerView, Machine,
-    ONCE_CLOSED, OpenWindow, Recorded, Told, WindowEnd,
+    NamedBlock, ONCE_CLOSED, OpenWindow, Recorded, Told, WindowEnd,
 };
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -207,5 +207,9 @@ impl Machine for Contract {
             return None;
         };
         Some(Subject::Interaction(engaged.interaction))
+    }
+
+    fn blocks<'a>(_state: Option<&'a State>, _event: &'a Event) -> Vec<NamedBlock<'a>> {
+        Vec::new()
     }
 }

@@ -50,12 +50,12 @@ use crate::facts::Facts;
 use crate::id::InteractionId;
 use crate::machine::{
     BundleBasis, Conclusion, Erasable, ErasureWords, Illegal, Input, LedgerView, Machine,
-    OpenWindow, Recorded, Told, WindowEnd,
+    NamedBlock, OpenWindow, Recorded, Told, WindowEnd,
 };
 use crate::observation::Sweep;
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
-use crate::settlement::{Aftermath, SettlingMachine, Watched};
+use crate::settlement::{Aftermath, SettlingMachine, Watched, named_blocks};
 use crate::stream::{Stream, Subject};
 use crate::time::TimestampMs;
 use serde::Serialize;
@@ -250,6 +250,30 @@ impl Machine for Interaction {
 
     fn opens(_event: &Event) -> Option<Subject> {
         None
+    }
+
+    /// The heads of an ACCEPT, and what is named of its payment.
+    fn blocks<'a>(state: Option<&'a State>, event: &'a Event) -> Vec<NamedBlock<'a>> {
+        if let Some(accepted) = event.accepted() {
+            let heads = accepted.derived.heads.as_deref().unwrap_or_default();
+            let each = heads.iter().enumerate();
+            let named = each.map(|(index, head)| NamedBlock {
+                block: head.block(),
+                member: format!("derived.heads[{index}]"),
+                network: &head.network,
+            });
+            return named.collect();
+        }
+        let Some(Watched { network, .. }) = state.and_then(State::watched) else {
+            return Vec::new();
+        };
+        let named = named_blocks(event).into_iter();
+        let named = named.map(|(member, block)| NamedBlock {
+            block,
+            member,
+            network,
+        });
+        named.collect()
     }
 }
 

@@ -19,8 +19,8 @@ use crate::facts::Facts;
 use crate::facts::consensus::{ConsensusFacts, HumanRuling};
 use crate::id::RoundId;
 use crate::machine::{
-    self, BundleBasis, Conclusion, Erasable, Illegal, Input, LedgerView, Machine, OpenWindow, Told,
-    WindowEnd,
+    self, BundleBasis, Conclusion, Erasable, Illegal, Input, LedgerView, Machine, NamedBlock,
+    OpenWindow, Told, WindowEnd,
 };
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -272,6 +272,18 @@ impl Machine for Round {
 
     fn opens(_event: &Event) -> Option<Subject> {
         None
+    }
+
+    /// The block that draws in a cycle.
+    fn blocks<'a>(state: Option<&'a State>, event: &'a Event) -> Vec<NamedBlock<'a>> {
+        let (Some(draw), Event::CycleDrawn(drawn)) = (state.and_then(State::draw), event) else {
+            return Vec::new();
+        };
+        vec![NamedBlock {
+            block: drawn.block,
+            member: "block".to_owned(),
+            network: &draw.network,
+        }]
     }
 }
 

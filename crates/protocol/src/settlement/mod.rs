@@ -18,6 +18,7 @@
 //! | `watched` | what whoever follows the network has to know |
 //! | `fit` | which transfers can pay |
 //! | [`claim`] | which transfers pay |
+//! | `named` | what records name of a network |
 //! | `narrow` | the same where a record cannot name all it takes |
 //! | [`age`] | which blocks are older than the bill |
 //! | [`level`] | how sure a block is where no endpoint says |
@@ -33,6 +34,7 @@ mod declared;
 mod fit;
 pub mod level;
 mod machine;
+mod named;
 mod narrow;
 mod view;
 mod watched;
@@ -45,6 +47,7 @@ pub use bound::{LateWatch, PaidTransfer};
 pub use declared::{Completion, Declared, DeclaredStanding};
 pub use fit::Fit;
 pub use machine::{OtherClaims, SettlingMachine, take_sweep};
+pub use named::{evidence, named_blocks};
 pub use watched::{Phase, Watched};
 
 pub(crate) use aftermath::Over;

@@ -20,8 +20,8 @@ use x811_protocol::facts::{CustomFacts, Facts};
 use x811_protocol::id::{EnvelopeId, InteractionId, SessionId};
 use x811_protocol::machine::{
     AgentView, AnswerRecord, BundleBasis, Conclusion, Erasable, Execution, Illegal, Input, Journal,
-    LedgerView, Machine, OpenWindow, Recorded, SchemaFit, Told, WindowEnd, execute, lapse_due,
-    replay,
+    LedgerView, Machine, NamedBlock, OpenWindow, Recorded, SchemaFit, Told, WindowEnd, execute,
+    lapse_due, replay,
 };
 use x811_protocol::observation::NetworkHead;
 use x811_protocol::parameters::Parameters;
@@ -197,6 +197,10 @@ impl Machine for Count {
 
     fn opens(_event: &Event) -> Option<Subject> {
         None
+    }
+
+    fn blocks<'a>(_state: Option<&'a State>, _event: &'a Event) -> Vec<NamedBlock<'a>> {
+        Vec::new()
     }
 
     fn links(_event: &Event) -> Vec<stream::Stream> {

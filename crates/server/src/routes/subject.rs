@@ -1,7 +1,7 @@
 //! `GET /api/v1/{kind}/{id}`: a subject as it stands. How a path names a subject, who reads it, and how its row is
 //! shown: all routes that concern one subject ask this module.
 
-use super::negotiation;
+use super::subjects::{self, round_of};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::extract::{Asked, Bounded, MAX_INTEGER, no_id, parameter};
@@ -9,11 +9,11 @@ use crate::openapi::Refused;
 use crate::openapi::of_kind::Form;
 use crate::signed_read::{ReadRefusal, Reader};
 use crate::stored;
+use axum::Extension;
 use axum::extract::{FromRequestParts, State};
 use axum::http::Method;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse as _, Response};
-use axum::{Extension, Json};
+use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -130,15 +130,7 @@ pub(super) async fn handle<C: Clock>(
 ) -> Result<Response, ReadRefusal> {
     question.await_rows(&app).await?;
     let row = readable(&app, &reader, kind, subject).await?;
-    Ok(match row.subject {
-        Subject::Contract(id) => Json(negotiation::page(&app, id, &row).await?).into_response(),
-        Subject::Interaction(_)
-        | Subject::Descriptor(_)
-        | Subject::Session(_)
-        | Subject::Agreement(_)
-        | Subject::Round(_)
-        | Subject::Conduct(_) => Json(shown(&row)).into_response(),
-    })
+    subjects::answer(&app, &row).await
 }
 
 /// The row of that subject, for those who may read it; 404 for all others.
@@ -216,19 +208,6 @@ pub(super) fn may_read_votes<C: Clock>(app: &App<C>, reader: &Reader, row: &Subj
 pub(super) fn humans<C: Clock>(app: &App<C>) -> &[Did] {
     let rounds = app.parameters.rounds.as_ref();
     rounds.map_or(&[], |rounds| &rounds.humans)
-}
-
-/// The detail of a round, which hides its votes while it is open, and which the humans read who were asked.
-fn round_of(row: &SubjectRow) -> Option<&Value> {
-    match row.subject {
-        Subject::Round(_) => Some(&row.detail),
-        Subject::Interaction(_)
-        | Subject::Contract(_)
-        | Subject::Descriptor(_)
-        | Subject::Session(_)
-        | Subject::Agreement(_)
-        | Subject::Conduct(_) => None,
-    }
 }
 
 /// The row as it is answered.

@@ -4,7 +4,7 @@
 use super::list_queries::{OfAgreements, OfNegotiations, OfRounds, OfSessions};
 use super::lists::{self, List};
 use super::subject::{self, Id, Kind};
-use super::{bundle, erasure, history};
+use super::{bundle, erasure, history, negotiation};
 use crate::app::App;
 use crate::openapi::Routes;
 use crate::openapi::capability::{AgreementsAnswer, CapabilityHistoryAnswer, SessionsAnswer};
@@ -12,8 +12,11 @@ use crate::openapi::negotiation::{NegotiationHistoryAnswer, NegotiationsAnswer};
 use crate::openapi::of_kind::{OfKind, form, id_parameter, reference};
 use crate::openapi::round::{RoundHistoryAnswer, RoundsAnswer};
 use crate::openapi::schema::HistoryAnswer;
-use axum::Extension;
+use crate::signed_read::ReadRefusal;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Json};
+use serde_json::Value;
 use std::sync::Arc;
 use utoipa::PartialSchema as _;
 use x811_ledger::clock::Clock;
@@ -21,6 +24,7 @@ use x811_protocol::answer::{AgreementView, InteractionView, RoundView, SessionVi
 use x811_protocol::contract_page::ContractPage;
 use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
 use x811_protocol::stream::Subject;
+use x811_world::row::SubjectRow;
 
 /// Every kind.
 static KINDS: [&Kind; 5] = [&INTERACTION, &NEGOTIATION, &SESSION, &AGREEMENT, &ROUND];
@@ -201,6 +205,35 @@ pub(super) fn add<C: Clock>(mut routes: Routes<Arc<App<C>>>) -> Routes<Arc<App<C
         routes = routes.add_for::<lists::__path_handle>(of_kind, handler);
     }
     routes
+}
+
+/// The answer of a row. That of a negotiation has its terms too.
+pub(super) async fn answer<C: Clock>(
+    app: &App<C>,
+    row: &SubjectRow,
+) -> Result<Response, ReadRefusal> {
+    Ok(match row.subject {
+        Subject::Contract(id) => Json(negotiation::page(app, id, row).await?).into_response(),
+        Subject::Interaction(_)
+        | Subject::Descriptor(_)
+        | Subject::Session(_)
+        | Subject::Agreement(_)
+        | Subject::Round(_)
+        | Subject::Conduct(_) => Json(subject::shown(row)).into_response(),
+    })
+}
+
+/// The detail of a round, which hides its votes while it is open, and which the humans read who were asked.
+pub(super) fn round_of(row: &SubjectRow) -> Option<&Value> {
+    match row.subject {
+        Subject::Round(_) => Some(&row.detail),
+        Subject::Interaction(_)
+        | Subject::Contract(_)
+        | Subject::Descriptor(_)
+        | Subject::Session(_)
+        | Subject::Agreement(_)
+        | Subject::Conduct(_) => None,
+    }
 }
 
 #[cfg(test)]

@@ -30,8 +30,8 @@ use crate::event::{CloseReason, Derived, Effect, EnvelopeAccepted, Event, Lapsed
 use crate::facts::{CapabilityFacts, Facts};
 use crate::id::SessionId;
 use crate::machine::{
-    BundleBasis, Conclusion, Erasable, ErasureWords, Illegal, Input, LedgerView, Machine, News,
-    ONCE_CLOSED, OpenWindow, Recorded, Told, WindowEnd,
+    BundleBasis, Conclusion, Erasable, ErasureWords, Illegal, Input, LedgerView, Machine,
+    NamedBlock, News, ONCE_CLOSED, OpenWindow, Recorded, Told, WindowEnd,
 };
 use crate::parameters::Parameters;
 use crate::refusal::Refusal;
@@ -206,6 +206,10 @@ impl Machine for Session {
         };
         let is_second = accepted.derived.signatures == Some(2);
         is_second.then_some(Subject::Agreement(agree.agreement_id))
+    }
+
+    fn blocks<'a>(_state: Option<&'a State>, _event: &'a Event) -> Vec<NamedBlock<'a>> {
+        Vec::new()
     }
 }
 

@@ -1,0 +1,14 @@
+//! Blocks that records name.
+
+use crate::observation::Block;
+
+/// A block that a record names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedBlock<'a> {
+    /// The block.
+    pub block: Block,
+    /// The member of the event that names it.
+    pub member: String,
+    /// Name of its network.
+    pub network: &'a str,
+}
