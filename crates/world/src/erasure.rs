@@ -17,7 +17,6 @@ use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::event::{BodiesErased, ErasureOrder, Event};
-use x811_protocol::facts::{CapabilityFacts, Facts};
 use x811_protocol::id::InteractionId;
 use x811_protocol::interaction::{Interaction, State, StateName};
 use x811_protocol::key::Profile;
@@ -146,28 +145,12 @@ pub fn opened_by(subject: Subject, records: &[(Record, Event)]) -> Option<Subjec
     with_machine!(subject, M(_) => records.iter().find_map(|(_, event)| M::opens(event)))
 }
 
-/// The profile that a message was signed by whose body may be erased: a REQUEST, a RESULT, or one of a
-/// negotiation, of a session or about an agreement; `None` for what is never erased. What both parties
-/// signed of an agreement stays: the terms have to be there for both.
+/// The profile that a message was signed by whose body may be erased; `None` for what is never erased.
 pub fn erasable_profile(event: &Event) -> Option<Profile> {
     let Event::EnvelopeAccepted(accepted) = event else {
         return None;
     };
-    let is_erasable = match &accepted.facts {
-        Facts::Request(_) | Facts::Result(_) | Facts::Negotiation(_) => true,
-        Facts::Capability(facts) => !matches!(
-            facts,
-            CapabilityFacts::Advertise(_) | CapabilityFacts::Agree(_)
-        ),
-        Facts::Offer(_)
-        | Facts::Accept(_)
-        | Facts::Reject(_)
-        | Facts::Verify(_)
-        | Facts::Payment(_)
-        | Facts::Error(_)
-        | Facts::Consensus(_)
-        | Facts::Custom(_) => false,
-    };
+    let is_erasable = accepted.facts.are_erasable();
     is_erasable.then_some(accepted.envelope.profile)
 }
 

@@ -3,7 +3,7 @@
 
 use crate::world::World;
 use x811_protocol::envelope::AcceptedHeader;
-use x811_protocol::facts::{CapabilityFacts, Facts, RefersTo};
+use x811_protocol::facts::{Facts, RefersTo};
 use x811_protocol::id::{EnvelopeId, InteractionId};
 use x811_protocol::stream::Subject;
 
@@ -43,7 +43,7 @@ pub fn route(
     known: impl FnOnce(EnvelopeId) -> Reference,
 ) -> Route {
     let (reference, is_error) = match facts.refers_to() {
-        RefersTo::Itself => return Route::Subject(opened_by(envelope, facts)),
+        RefersTo::Itself => return Route::Subject(facts.opened(envelope)),
         RefersTo::Subject(subject) => return Route::Subject(subject),
         RefersTo::Nothing => return Route::Mail,
         RefersTo::Envelope(reference) => (reference, false),
@@ -56,24 +56,5 @@ pub fn route(
         Reference::Unknown => world
             .requested_under(envelope, reference)
             .map_or(Route::Nowhere, |id| Route::Subject(id.into())),
-    }
-}
-
-/// The subject that a message with these facts opens.
-fn opened_by(envelope: &AcceptedHeader, facts: &Facts) -> Subject {
-    match facts {
-        Facts::Negotiation(_) => Subject::Contract(envelope.id.into()),
-        Facts::Capability(CapabilityFacts::Advertise(_)) => Subject::Descriptor(envelope.from),
-        Facts::Capability(_) => Subject::Session(envelope.id.into()),
-        Facts::Consensus(_) => Subject::Round(envelope.id.into()),
-        Facts::Request(_)
-        | Facts::Offer(_)
-        | Facts::Accept(_)
-        | Facts::Reject(_)
-        | Facts::Result(_)
-        | Facts::Verify(_)
-        | Facts::Payment(_)
-        | Facts::Error(_)
-        | Facts::Custom(_) => Subject::Interaction(envelope.id.into()),
     }
 }

@@ -41,7 +41,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::digest::Digest;
-use crate::envelope::{CoreType, MessageType};
+use crate::envelope::{AcceptedHeader, CoreType, MessageType};
 use crate::id::EnvelopeId;
 use crate::refusal::Refusal;
 use crate::stream::Subject;
@@ -176,6 +176,46 @@ impl Facts {
             Self::Consensus(ConsensusFacts::Propose(_)) => RefersTo::Itself,
             Self::Consensus(consensus) => RefersTo::Subject(consensus.round().into()),
             Self::Custom(_) => RefersTo::Nothing,
+        }
+    }
+
+    /// The subject that the message of `envelope` opens, where it refers to itself.
+    pub fn opened(&self, envelope: &AcceptedHeader) -> Subject {
+        match self {
+            Self::Negotiation(_) => Subject::Contract(envelope.id.into()),
+            Self::Capability(CapabilityFacts::Advertise(_)) => Subject::Descriptor(envelope.from),
+            Self::Capability(_) => Subject::Session(envelope.id.into()),
+            Self::Consensus(_) => Subject::Round(envelope.id.into()),
+            Self::Request(_)
+            | Self::Offer(_)
+            | Self::Accept(_)
+            | Self::Reject(_)
+            | Self::Result(_)
+            | Self::Verify(_)
+            | Self::Payment(_)
+            | Self::Error(_)
+            | Self::Custom(_) => Subject::Interaction(envelope.id.into()),
+        }
+    }
+
+    /// True if the body may be erased once its subject is over: a REQUEST, a RESULT, or one of a negotiation, of
+    /// a session or about an agreement. What both parties signed of an agreement stays: the terms have to be
+    /// there for both.
+    pub const fn are_erasable(&self) -> bool {
+        match self {
+            Self::Request(_) | Self::Result(_) | Self::Negotiation(_) => true,
+            Self::Capability(facts) => !matches!(
+                facts,
+                CapabilityFacts::Advertise(_) | CapabilityFacts::Agree(_)
+            ),
+            Self::Offer(_)
+            | Self::Accept(_)
+            | Self::Reject(_)
+            | Self::Verify(_)
+            | Self::Payment(_)
+            | Self::Error(_)
+            | Self::Consensus(_)
+            | Self::Custom(_) => false,
         }
     }
 
