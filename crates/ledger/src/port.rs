@@ -404,7 +404,7 @@ pub trait ReadModel: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Option<SubjectRow>, ReadError>> + Send;
 
     /// Subjects of a machine in order of id, after `after`; only those of `member`, if it is named, which finds
-    /// none of a machine without [a list](MemberRow::has_list).
+    /// none of a machine without [a list](Subject::has_list).
     fn subjects(
         &self,
         kind: &str,

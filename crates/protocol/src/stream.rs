@@ -99,6 +99,17 @@ impl Subject {
         format!("{kind}:{id}").parse().ok()
     }
 
+    /// Returns true if agents are shown lists of their subjects of this kind.
+    pub const fn has_list(self) -> bool {
+        match self {
+            Subject::Contract(_)
+            | Subject::Session(_)
+            | Subject::Agreement(_)
+            | Subject::Round(_) => true,
+            Subject::Interaction(_) | Subject::Descriptor(_) | Subject::Conduct(_) => false,
+        }
+    }
+
     /// Its id as payloads, answers and URLs write it.
     pub fn public_id(self) -> String {
         match self {

@@ -71,23 +71,12 @@ pub struct MemberRow {
 impl MemberRow {
     /// The entries of a subject with these members, in their order; none of a subject that no list has.
     pub fn of(subject: Subject, members: &[Did]) -> impl Iterator<Item = MemberRow> {
-        let members = members.iter().filter(move |_| MemberRow::has_list(subject));
+        let members = members.iter().filter(move |_| subject.has_list());
         members.map(move |member| MemberRow {
             kind: subject.kind().to_owned(),
             member: *member,
             id: subject.uuid(),
         })
-    }
-
-    /// True if agents are shown lists of their subjects of this kind.
-    pub const fn has_list(subject: Subject) -> bool {
-        match subject {
-            Subject::Contract(_)
-            | Subject::Session(_)
-            | Subject::Agreement(_)
-            | Subject::Round(_) => true,
-            Subject::Interaction(_) | Subject::Descriptor(_) | Subject::Conduct(_) => false,
-        }
     }
 }
 

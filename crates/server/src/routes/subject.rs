@@ -15,7 +15,7 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 use utoipa::IntoParams;
 use utoipa::openapi::RefOr;
@@ -24,7 +24,6 @@ use x811_ledger::clock::Clock;
 use x811_ledger::port::{LedgerStore as _, ReadModel as _};
 use x811_protocol::did::Did;
 use x811_protocol::id::{IdError, InteractionId};
-use x811_protocol::money::MicroUsdc;
 use x811_protocol::stream::{Stream, Subject};
 use x811_world::row::SubjectRow;
 
@@ -212,15 +211,7 @@ pub(super) fn humans<C: Clock>(app: &App<C>) -> &[Did] {
 
 /// The row as it is answered.
 pub(super) fn shown(row: &SubjectRow) -> Value {
-    let (state, mut shown) = match row.subject {
-        Subject::Interaction(_) => ("state", interaction(row)),
-        Subject::Contract(_)
-        | Subject::Descriptor(_)
-        | Subject::Session(_)
-        | Subject::Agreement(_)
-        | Subject::Round(_)
-        | Subject::Conduct(_) => ("status", row.detail.clone()),
-    };
+    let (state, mut shown) = subjects::form_of(row);
     shown["id"] = row.subject.public_id().into();
     shown[state] = row.state.clone().into();
     shown["opened_at_ms"] = row.opened_at_ms.as_ms().into();
@@ -228,17 +219,6 @@ pub(super) fn shown(row: &SubjectRow) -> Value {
     shown["last_position"] = row.last_position.into();
     if let Some(deadline) = row.deadline_at_ms {
         shown["deadline_at_ms"] = deadline.as_ms().into();
-    }
-    shown
-}
-
-/// The members of an interaction's answer that are no columns. Its detail stays a member of its own.
-fn interaction(row: &SubjectRow) -> Value {
-    let (initiator, provider) = (row.members.first(), row.members.get(1));
-    let mut shown = json!({ "initiator": initiator, "provider": provider, "detail": row.detail });
-    if let Ok(total) = MicroUsdc::deserialize(&row.detail["offer"]["total"]) {
-        shown["total"] = json!(total);
-        shown["total_usdc"] = json!(total.to_usdc_decimal());
     }
     shown
 }

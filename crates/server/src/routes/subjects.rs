@@ -16,13 +16,15 @@ use crate::signed_read::ReadRefusal;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json};
-use serde_json::Value;
+use serde::Deserialize as _;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use utoipa::PartialSchema as _;
 use x811_ledger::clock::Clock;
 use x811_protocol::answer::{AgreementView, InteractionView, RoundView, SessionView};
 use x811_protocol::contract_page::ContractPage;
 use x811_protocol::id::{AgreementId, ContractId, InteractionId, SessionId};
+use x811_protocol::money::MicroUsdc;
 use x811_protocol::stream::Subject;
 use x811_world::row::SubjectRow;
 
@@ -221,6 +223,30 @@ pub(super) async fn answer<C: Clock>(
         | Subject::Round(_)
         | Subject::Conduct(_) => Json(subject::shown(row)).into_response(),
     })
+}
+
+/// The name under which an answer has the state of a row, and its members that are no columns.
+pub(super) fn form_of(row: &SubjectRow) -> (&'static str, Value) {
+    match row.subject {
+        Subject::Interaction(_) => ("state", interaction(row)),
+        Subject::Contract(_)
+        | Subject::Descriptor(_)
+        | Subject::Session(_)
+        | Subject::Agreement(_)
+        | Subject::Round(_)
+        | Subject::Conduct(_) => ("status", row.detail.clone()),
+    }
+}
+
+/// The members of an interaction's answer that are no columns. Its detail stays a member of its own.
+fn interaction(row: &SubjectRow) -> Value {
+    let (initiator, provider) = (row.members.first(), row.members.get(1));
+    let mut shown = json!({ "initiator": initiator, "provider": provider, "detail": row.detail });
+    if let Ok(total) = MicroUsdc::deserialize(&row.detail["offer"]["total"]) {
+        shown["total"] = json!(total);
+        shown["total_usdc"] = json!(total.to_usdc_decimal());
+    }
+    shown
 }
 
 /// The detail of a round, which hides its votes while it is open, and which the humans read who were asked.

@@ -37,12 +37,12 @@ use serde_with::skip_serializing_none;
 use std::sync::Arc;
 use watches::Watches;
 use x811_eventlog::{Frontier, Head};
-use x811_protocol::capability::agreement::{self, Agreement};
+use x811_protocol::capability::agreement;
 use x811_protocol::capability::conduct;
 use x811_protocol::capability::descriptor;
-use x811_protocol::capability::session::{self, Session};
+use x811_protocol::capability::session;
 use x811_protocol::code::Code;
-use x811_protocol::contract::{self, Contract};
+use x811_protocol::contract;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::AcceptedHeader;
@@ -354,11 +354,6 @@ impl World {
         self.subjects.contracts.get(id)
     }
 
-    /// A negotiation that is live or that the last record ended.
-    pub fn latest_contract(&self, id: ContractId) -> Option<&Arc<Live<contract::State>>> {
-        self.subjects.contracts.latest(id)
-    }
-
     /// What that agent says that it can do.
     pub fn descriptor(&self, agent: Did) -> Option<&Arc<Live<descriptor::State>>> {
         self.subjects.descriptors.get(agent)
@@ -369,19 +364,9 @@ impl World {
         self.subjects.sessions.get(id)
     }
 
-    /// A session that is open or that the last record ended.
-    pub fn latest_session(&self, id: SessionId) -> Option<&Arc<Live<session::State>>> {
-        self.subjects.sessions.latest(id)
-    }
-
     /// An agreement that is active.
     pub fn agreement(&self, id: AgreementId) -> Option<&Arc<Live<agreement::State>>> {
         self.subjects.agreements.get(id)
-    }
-
-    /// An agreement that is active or that the last record ended.
-    pub fn latest_agreement(&self, id: AgreementId) -> Option<&Arc<Live<agreement::State>>> {
-        self.subjects.agreements.latest(id)
     }
 
     /// A round that is not over.
@@ -401,11 +386,6 @@ impl World {
             .collect()
     }
 
-    /// Sessions that are open.
-    pub fn sessions(&self) -> &Machines<Session> {
-        &self.subjects.sessions
-    }
-
     /// What an agent answers for, if it broke an agreement once.
     pub fn conduct(&self, did: Did) -> Option<&Arc<Live<conduct::State>>> {
         self.subjects.conducts.get(did)
@@ -415,16 +395,6 @@ impl World {
     pub fn is_excluded(&self, did: Did, now: TimestampMs) -> bool {
         self.conduct(did)
             .is_some_and(|live| live.state.is_excluded(now))
-    }
-
-    /// Agreements that are active.
-    pub fn agreements(&self) -> &Machines<Agreement> {
-        &self.subjects.agreements
-    }
-
-    /// Negotiations of contracts that are live.
-    pub fn contracts(&self) -> &Machines<Contract> {
-        &self.subjects.contracts
     }
 
     /// The earliest deadline and whose it is.

@@ -9,9 +9,9 @@ use serde_json::Value;
 use x811_eventlog::Record;
 use x811_protocol::event::Event;
 use x811_protocol::json::{Limits, parse_strict};
-use x811_protocol::stream::{Stream, Subject};
+use x811_protocol::stream::Stream;
 use x811_tests::anvil::checkout;
-use x811_world::World;
+use x811_world::{HeldMachine as _, World, with_machine};
 
 /// Where it stands, the value, and its type.
 pub(crate) type Document = (String, Value, &'static str);
@@ -123,33 +123,11 @@ fn state(world: &World, record: &Record) -> Option<Document> {
             agent["trust"] = serde_json::to_value(world.trust(did)).unwrap();
             Some((name, agent, "agent"))
         }
-        Stream::Of(Subject::Interaction(id)) => {
-            let state = serde_json::to_value(&world.latest(id)?.state).unwrap();
-            Some((name, state, "interaction"))
-        }
-        Stream::Of(Subject::Contract(id)) => {
-            let state = serde_json::to_value(&world.latest_contract(id)?.state).unwrap();
-            Some((name, state, "contract"))
-        }
-        Stream::Of(Subject::Conduct(did)) => {
-            let state = serde_json::to_value(&world.conduct(did)?.state).unwrap();
-            Some((name, state, "conduct"))
-        }
-        Stream::Of(Subject::Descriptor(did)) => {
-            let state = serde_json::to_value(&world.descriptor(did)?.state).unwrap();
-            Some((name, state, "descriptor"))
-        }
-        Stream::Of(Subject::Session(id)) => {
-            let state = serde_json::to_value(&world.latest_session(id)?.state).unwrap();
-            Some((name, state, "session"))
-        }
-        Stream::Of(Subject::Agreement(id)) => {
-            let state = serde_json::to_value(&world.latest_agreement(id)?.state).unwrap();
-            Some((name, state, "agreement"))
-        }
-        Stream::Of(Subject::Round(id)) => {
-            let state = serde_json::to_value(&world.latest_round(id)?.state).unwrap();
-            Some((name, state, "round"))
+        Stream::Of(subject) => {
+            let state = with_machine!(subject, M(id) => {
+                serde_json::to_value(M::latest(world, id)?).unwrap()
+            });
+            Some((name, state, subject.kind()))
         }
         Stream::Ledger | Stream::Network(_) | Stream::Roots => None,
     }

@@ -43,7 +43,7 @@ impl Comparison<'_> {
         let rows = self.auditor.rows();
         let (mut due, mut moving) = (BTreeMap::new(), BTreeSet::new());
         let listed = rows.subjects();
-        for (number, subject) in listed.filter(|(_, subject)| MemberRow::has_list(*subject)) {
+        for (number, subject) in listed.filter(|(_, subject)| subject.has_list()) {
             let Some(row) = rows.expected(number).map(|expected| expected.row) else {
                 continue;
             };
