@@ -59,15 +59,8 @@ impl Auditor {
         erasure::is_ever_erased(subject)
             && (!self.knows_subject(subject) || (is_over && !is_disputed))
             && self
+                .rows
                 .opened_by(subject)
                 .is_none_or(|opened| self.may_erase(opened, at))
-    }
-
-    /// The subject that one opened or made, as far as the records before show.
-    fn opened_by(&self, subject: Subject) -> Option<Subject> {
-        let engaged = subject.contract().and_then(|id| self.rows.engaged(id));
-        let agreed = subject.session().and_then(|id| self.rows.agreed(id));
-        let engaged = engaged.map(Subject::Interaction);
-        engaged.or(agreed.map(Subject::Agreement))
     }
 }

@@ -9,11 +9,11 @@ use x811_protocol::canonical::{members_to_canonical, to_canonical};
 use x811_protocol::code::Code;
 use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
-use x811_protocol::event::{Effect, Event, LedgerEvent};
+use x811_protocol::event::{Event, LedgerEvent};
 use x811_protocol::facts::{ConsensusFacts, Facts};
-use x811_protocol::id::{AgreementId, ContractId, InteractionId, RoundId, SessionId};
+use x811_protocol::id::{InteractionId, RoundId};
 use x811_protocol::interaction::StateName;
-use x811_protocol::machine::News;
+use x811_protocol::machine::{Machine as _, News};
 use x811_protocol::parameters::Rounds;
 use x811_protocol::round;
 use x811_protocol::time::TimestampMs;
@@ -26,7 +26,7 @@ use x811_protocol::stream::{Stream, Subject};
 use x811_world::erasure::{erasable_profile, is_disputed};
 use x811_world::projection::{Board, deliveries};
 use x811_world::row::SubjectRow;
-use x811_world::{LiveSubject, Touched, World};
+use x811_world::{LiveSubject, Touched, World, with_machine};
 
 pub use crate::record::numbered::Number;
 pub use crate::record::places::Lists;
@@ -123,10 +123,8 @@ pub struct Rows {
     rounds: Option<Arc<Rounds>>,
     /// Positions in all other streams.
     pub(crate) others: HashMap<Box<str>, Vec<u64>, RandomState>,
-    /// Which interaction a negotiation opened.
-    engaged: BTreeMap<ContractId, InteractionId>,
-    /// Which agreement a session made.
-    agreed: BTreeMap<SessionId, AgreementId>,
+    /// The subjects that others opened or made.
+    opened: BTreeMap<Subject, Subject>,
     /// Position of the last record that moved the clocks of all.
     pub(crate) last_every_clock: Option<u64>,
 }
@@ -183,7 +181,7 @@ impl Rows {
                 profile,
                 is_there: whole.body.is_some(),
             });
-            self.note_origin(subject, event);
+            self.note_opened(subject, event);
         } else if whole.stream.is_some() {
             let positions = self.others.entry(record.stream().into()).or_default();
             positions.push(position);
@@ -230,14 +228,10 @@ impl Rows {
         board.readers(event)
     }
 
-    /// Notes which interaction a negotiation opened, and which agreement a session made.
-    fn note_origin(&mut self, subject: Subject, event: &Event) {
-        if let (Subject::Contract(id), Event::Effect(Effect::Engaged(engaged))) = (subject, event) {
-            self.engaged.insert(id, engaged.interaction);
-        } else if let (Subject::Agreement(id), Event::Effect(Effect::Agreed(agreed))) =
-            (subject, event)
-        {
-            self.agreed.insert(agreed.session, id);
+    /// Notes the subject that a record of another one opens or makes.
+    fn note_opened(&mut self, subject: Subject, event: &Event) {
+        if let Some(opened) = with_machine!(subject, M(_) => M::opens(event)) {
+            self.opened.insert(subject, opened);
         }
     }
 
@@ -324,14 +318,9 @@ impl Rows {
         })
     }
 
-    /// The interaction that a negotiation opened.
-    pub(crate) fn engaged(&self, id: ContractId) -> Option<InteractionId> {
-        self.engaged.get(&id).copied()
-    }
-
-    /// The agreement that a session made.
-    pub(crate) fn agreed(&self, id: SessionId) -> Option<AgreementId> {
-        self.agreed.get(&id).copied()
+    /// The subject that one opened or made.
+    pub(crate) fn opened_by(&self, subject: Subject) -> Option<Subject> {
+        self.opened.get(&subject).copied()
     }
 
     /// Whether an interaction that is over is in dispute.
