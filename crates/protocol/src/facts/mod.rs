@@ -76,7 +76,46 @@ pub enum Facts {
     Custom(CustomFacts),
 }
 
+/// The facts of a core message: one about an interaction.
+#[derive(Debug, Clone, Copy)]
+pub enum CoreFacts<'a> {
+    /// Facts of a message `x811/request`.
+    Request(&'a RequestFacts),
+    /// Facts of a message `x811/offer`.
+    Offer(&'a OfferFacts),
+    /// Facts of a message `x811/accept`.
+    Accept(&'a AcceptFacts),
+    /// Facts of a message `x811/reject`.
+    Reject(&'a RejectFacts),
+    /// Facts of a message `x811/result`.
+    Result(&'a ResultFacts),
+    /// Facts of a message `x811/verify`.
+    Verify(&'a VerifyFacts),
+    /// Facts of a message `x811/payment`.
+    Payment(&'a PaymentFacts),
+    /// Facts of a message `x811/error`.
+    Error(&'a ErrorFacts),
+}
+
 impl Facts {
+    /// Returns the facts of a core message; `None` for every other one.
+    pub const fn core(&self) -> Option<CoreFacts<'_>> {
+        Some(match self {
+            Facts::Request(facts) => CoreFacts::Request(facts),
+            Facts::Offer(facts) => CoreFacts::Offer(facts),
+            Facts::Accept(facts) => CoreFacts::Accept(facts),
+            Facts::Reject(facts) => CoreFacts::Reject(facts),
+            Facts::Result(facts) => CoreFacts::Result(facts),
+            Facts::Verify(facts) => CoreFacts::Verify(facts),
+            Facts::Payment(facts) => CoreFacts::Payment(facts),
+            Facts::Error(facts) => CoreFacts::Error(facts),
+            Facts::Negotiation(_)
+            | Facts::Capability(_)
+            | Facts::Consensus(_)
+            | Facts::Custom(_) => return None,
+        })
+    }
+
     /// The record form: an object with the members of record.md section 3, absent ones left out.
     #[expect(
         clippy::expect_used,

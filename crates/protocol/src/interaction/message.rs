@@ -11,8 +11,8 @@ use crate::envelope::{AcceptedHeader, CoreType, MessageType};
 use crate::event::{Derived, PayerBinding};
 use crate::evm::TxHash;
 use crate::facts::{
-    AcceptFacts, Facts, OfferFacts, PaymentFacts, RejectFacts, RequestFacts, ResultFacts,
-    VerifyFacts,
+    AcceptFacts, CoreFacts, Facts, OfferFacts, PaymentFacts, RejectFacts, RequestFacts,
+    ResultFacts, VerifyFacts,
 };
 use crate::id::EnvelopeId;
 use crate::machine::Input;
@@ -169,23 +169,17 @@ pub fn window_end(
     parameters: &Parameters,
 ) -> Option<TimestampMs> {
     let windows = &parameters.windows;
-    let window_ms = match facts {
-        Facts::Offer(offer) => {
+    let window_ms = match facts.core()? {
+        CoreFacts::Offer(offer) => {
             let deadline = offer_deadline(offer.expiry_s, created, recorded_at, parameters);
             return Some(deadline.effective());
         }
-        Facts::Request(_) => windows.offer_ms,
-        Facts::Accept(_) => windows.result_ms,
-        Facts::Result(_) => windows.verify_ms,
-        Facts::Verify(verify) if verify.verified => windows.payment_ms,
-        Facts::Payment(_) => windows.confirmation_ms,
-        Facts::Verify(_)
-        | Facts::Reject(_)
-        | Facts::Error(_)
-        | Facts::Negotiation(_)
-        | Facts::Capability(_)
-        | Facts::Consensus(_)
-        | Facts::Custom(_) => return None,
+        CoreFacts::Request(_) => windows.offer_ms,
+        CoreFacts::Accept(_) => windows.result_ms,
+        CoreFacts::Result(_) => windows.verify_ms,
+        CoreFacts::Verify(verify) if verify.verified => windows.payment_ms,
+        CoreFacts::Payment(_) => windows.confirmation_ms,
+        CoreFacts::Verify(_) | CoreFacts::Reject(_) | CoreFacts::Error(_) => return None,
     };
     Some(recorded_at.saturating_add_ms(window_ms))
 }
@@ -561,19 +555,15 @@ fn same_reference(given: EnvelopeId, known: EnvelopeId, member: &str) -> Result<
 
 /// The state an accepted message leads to, without replaying: what its answer says.
 pub fn state_after(facts: &Facts) -> Option<StateName> {
-    match facts {
-        Facts::Request(_) => Some(StateName::Pending),
-        Facts::Offer(_) => Some(StateName::Offered),
-        Facts::Accept(_) => Some(StateName::Accepted),
-        Facts::Reject(_) => Some(StateName::Rejected),
-        Facts::Result(_) => Some(StateName::Delivered),
-        Facts::Verify(verify) if verify.verified => Some(StateName::Verified),
-        Facts::Verify(_) => Some(StateName::Disputed),
-        Facts::Payment(_) => Some(StateName::Verified),
-        Facts::Error(_)
-        | Facts::Negotiation(_)
-        | Facts::Capability(_)
-        | Facts::Consensus(_)
-        | Facts::Custom(_) => None,
+    match facts.core()? {
+        CoreFacts::Request(_) => Some(StateName::Pending),
+        CoreFacts::Offer(_) => Some(StateName::Offered),
+        CoreFacts::Accept(_) => Some(StateName::Accepted),
+        CoreFacts::Reject(_) => Some(StateName::Rejected),
+        CoreFacts::Result(_) => Some(StateName::Delivered),
+        CoreFacts::Verify(verify) if verify.verified => Some(StateName::Verified),
+        CoreFacts::Verify(_) => Some(StateName::Disputed),
+        CoreFacts::Payment(_) => Some(StateName::Verified),
+        CoreFacts::Error(_) => None,
     }
 }

@@ -11,7 +11,7 @@ use crate::event::{
     RevertReason, Seen, SettlementEvent, Window,
 };
 use crate::evm::{EvmAddress, TxHash};
-use crate::facts::{DisputeCode, Facts, PaymentFacts};
+use crate::facts::{CoreFacts, DisputeCode, PaymentFacts};
 use crate::id::InteractionId;
 use crate::interaction::{FAILURES_TO_DISPUTE, Outline, StateName};
 use crate::machine::Recorded;
@@ -66,7 +66,9 @@ impl Account {
                 let contract = accepted.derived.contract.map(AgreedContract::from);
                 self.contract = contract.or(self.contract);
                 self.payee = accepted.derived.payee.or(self.payee);
-                self.note_facts(&accepted.facts);
+                if let Some(facts) = accepted.facts.core() {
+                    self.note_facts(facts);
+                }
             }
             Event::Lapsed(lapsed) => {
                 if lapsed.window != Window::Confirmation.into() {
@@ -104,21 +106,17 @@ impl Account {
         }
     }
 
-    fn note_facts(&mut self, facts: &Facts) {
+    fn note_facts(&mut self, facts: CoreFacts<'_>) {
         match facts {
-            Facts::Offer(offer) => self.total = Some(offer.total_cost),
-            Facts::Verify(verify) if !verify.verified => self.dispute = verify.dispute_code,
-            Facts::Payment(payment) => self.declared(payment),
-            Facts::Request(_)
-            | Facts::Accept(_)
-            | Facts::Reject(_)
-            | Facts::Result(_)
-            | Facts::Verify(_)
-            | Facts::Error(_)
-            | Facts::Negotiation(_)
-            | Facts::Capability(_)
-            | Facts::Consensus(_)
-            | Facts::Custom(_) => {}
+            CoreFacts::Offer(offer) => self.total = Some(offer.total_cost),
+            CoreFacts::Verify(verify) if !verify.verified => self.dispute = verify.dispute_code,
+            CoreFacts::Payment(payment) => self.declared(payment),
+            CoreFacts::Request(_)
+            | CoreFacts::Accept(_)
+            | CoreFacts::Reject(_)
+            | CoreFacts::Result(_)
+            | CoreFacts::Verify(_)
+            | CoreFacts::Error(_) => {}
         }
     }
 

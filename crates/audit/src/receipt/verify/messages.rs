@@ -8,7 +8,7 @@ use x811_protocol::did::Did;
 use x811_protocol::envelope::AcceptedHeader;
 use x811_protocol::event::{Confirmed, EnvelopeAccepted};
 use x811_protocol::facts::{
-    AcceptFacts, Facts, OfferFacts, PaymentFacts, RequestFacts, VerifyFacts,
+    AcceptFacts, CoreFacts, OfferFacts, PaymentFacts, RequestFacts, VerifyFacts,
 };
 use x811_protocol::id::{ContractId, EnvelopeId, InteractionId};
 use x811_protocol::key::AgentKey;
@@ -107,22 +107,24 @@ impl Messages {
         let (mut request, mut offer, mut accept, mut verify) = (None, None, None, None);
         let mut payments = Vec::new();
         for (accepted, place) in read {
-            match accepted.facts.clone() {
-                Facts::Request(facts) => request = Some(message(accepted, facts, place)),
-                Facts::Offer(facts) => offer = Some(message(accepted, facts, place)),
-                Facts::Accept(facts) => accept = Some(message(accepted, facts, place)),
-                Facts::Verify(facts) if facts.verified => {
-                    verify = Some(message(accepted, facts, place));
+            let facts = accepted.facts.clone();
+            let Some(facts) = facts.core() else {
+                continue;
+            };
+            match facts {
+                CoreFacts::Request(facts) => {
+                    request = Some(message(accepted, facts.clone(), place))
                 }
-                Facts::Payment(facts) => payments.push(message(accepted, facts, place)),
-                Facts::Reject(_)
-                | Facts::Result(_)
-                | Facts::Verify(_)
-                | Facts::Error(_)
-                | Facts::Negotiation(_)
-                | Facts::Capability(_)
-                | Facts::Consensus(_)
-                | Facts::Custom(_) => {}
+                CoreFacts::Offer(facts) => offer = Some(message(accepted, facts.clone(), place)),
+                CoreFacts::Accept(facts) => accept = Some(message(accepted, facts.clone(), place)),
+                CoreFacts::Verify(facts) if facts.verified => {
+                    verify = Some(message(accepted, facts.clone(), place));
+                }
+                CoreFacts::Payment(facts) => payments.push(message(accepted, facts.clone(), place)),
+                CoreFacts::Reject(_)
+                | CoreFacts::Result(_)
+                | CoreFacts::Verify(_)
+                | CoreFacts::Error(_) => {}
             }
         }
         match (offer, accept, verify) {
