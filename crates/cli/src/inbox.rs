@@ -4,12 +4,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use x811_client::http::{Cursor, InboxPage, InboxRequest, Incoming};
 use x811_protocol::did::Did;
-use x811_protocol::envelope::{Header, MessageType, VerifiedEnvelope, wire_json};
-use x811_protocol::facts::consensus::ConsensusVerb;
-use x811_protocol::facts::{CapabilityVerb, NegotiationVerb};
+use x811_protocol::envelope::{MessageType, VerifiedEnvelope, wire_json};
+use x811_protocol::facts::Facts;
 use x811_protocol::json::{Limits, parse_strict};
 use x811_protocol::key::KeyId;
-use x811_protocol::payload::{PayloadRules, facts_of};
+use x811_protocol::payload::{PayloadRules, facts_of, is_reserved};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -144,7 +143,6 @@ fn says(envelope: &VerifiedEnvelope) -> String {
     if let Some(event) = noticed(envelope) {
         return format!("notice: {}", event.replace('_', " "));
     }
-    let is_reserved = is_reserved(header);
     let rules = PayloadRules {
         lenient_addresses: true,
         reference_sdk: true,
@@ -155,10 +153,8 @@ fn says(envelope: &VerifiedEnvelope) -> String {
         key: envelope.key().key,
     };
     match facts_of(header, &key, payload, &rules) {
-        Ok(facts) if is_reserved || header.message_type.as_str().starts_with("x811/") => {
-            narration::message(&facts)
-        }
-        Ok(_) => header.message_type.to_string(),
+        Ok(Facts::Custom(_)) => header.message_type.to_string(),
+        Ok(facts) => narration::message(&facts),
         Err(refusal) => format!("{}, malformed: {}", header.message_type, refusal.message),
     }
 }
@@ -190,19 +186,13 @@ fn fields(envelope: &VerifiedEnvelope) -> Vec<(&'static str, String)> {
         let text = payload.get(member).and_then(free_text);
         fields.extend(text.map(|text| (name, shorten(&text))));
     }
-    let is_own = matches!(header.message_type, MessageType::Custom(_)) && !is_reserved(header);
+    let is_custom = matches!(header.message_type, MessageType::Custom(_));
+    let is_own = is_custom && !is_reserved(&header.message_type);
     if is_own && !payload.is_empty() {
         let payload = Value::Object(payload.clone()).to_string();
         fields.push(("payload", shorten(&payload)));
     }
     fields
-}
-
-/// Whether the message is one of a machine of the ledger.
-fn is_reserved(header: &Header) -> bool {
-    NegotiationVerb::of(&header.message_type).is_some()
-        || CapabilityVerb::of(&header.message_type).is_some()
-        || ConsensusVerb::of(&header.message_type).is_some()
 }
 
 /// What a notice is about, and the rest of what it says.

@@ -134,7 +134,8 @@ pub struct Illegal {
 pub trait Machine: Sized + 'static {
     /// The name of a subject.
     type Id: Copy + Ord + Debug + Serialize + DeserializeOwned;
-    /// The sum of a subject's records so far.
+    /// The sum of a subject's records so far. It is hashed in its serialized form, in which every member is
+    /// present: an absent value is `null` (STATES.md).
     type State: Clone + Debug + PartialEq + Serialize + DeserializeOwned;
     /// Everything a decision reads besides the subject's own state.
     type Context<'a>;
@@ -229,7 +230,8 @@ pub trait Machine: Sized + 'static {
     fn state_after(accepted: &EnvelopeAccepted) -> Option<&'static str>;
 
     /// Returns what the first record of a subject says of the streams that its replay rests on; `None` for an
-    /// event that begins no subject.
+    /// event that begins no subject. A message that opens one names the parameters in force in what is derived
+    /// of it, also where the machine has none of its own.
     fn opening(event: &Event) -> Option<BundleBasis>;
 
     /// Returns the streams that the record of an event rests on, besides those of the opening: what a bundle

@@ -85,7 +85,7 @@ struct Header {
     sections_sha256: Digest,
 }
 
-/// One for each machine, and five.
+/// One for each machine, and five. A snapshot with another number of them is refused like one of another schema.
 const SECTIONS: usize = 5 + Subjects::KINDS.len();
 
 #[derive(Serialize, Deserialize)]

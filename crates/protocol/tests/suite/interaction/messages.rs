@@ -7,7 +7,7 @@ use x811_protocol::did::Did;
 use x811_protocol::digest::Digest;
 use x811_protocol::envelope::{AcceptedHeader, CoreType, MessageType};
 use x811_protocol::facts::{
-    AcceptFacts, AcceptancePolicy, DisputeCode, ErrorFacts, Facts, Location, OfferFacts,
+    AcceptFacts, AcceptancePolicy, CoreFacts, DisputeCode, ErrorFacts, Facts, Location, OfferFacts,
     PaymentFacts, RejectCode, RejectFacts, RequestFacts, ResultFacts, VerifyFacts,
 };
 use x811_protocol::id::EnvelopeId;
@@ -259,17 +259,14 @@ pub(crate) fn header(id: EnvelopeId, message: &Message, created_ms: TimestampMs)
 }
 
 fn kind_of(facts: &Facts) -> CoreType {
-    match facts {
-        Facts::Request(_) => CoreType::Request,
-        Facts::Offer(_) => CoreType::Offer,
-        Facts::Accept(_) => CoreType::Accept,
-        Facts::Reject(_) => CoreType::Reject,
-        Facts::Result(_) => CoreType::Result,
-        Facts::Verify(_) => CoreType::Verify,
-        Facts::Payment(_) => CoreType::Payment,
-        Facts::Error(_) => CoreType::Error,
-        Facts::Negotiation(_) | Facts::Capability(_) | Facts::Consensus(_) | Facts::Custom(_) => {
-            panic!("it belongs to no interaction")
-        }
+    match facts.core().unwrap() {
+        CoreFacts::Request(_) => CoreType::Request,
+        CoreFacts::Offer(_) => CoreType::Offer,
+        CoreFacts::Accept(_) => CoreType::Accept,
+        CoreFacts::Reject(_) => CoreType::Reject,
+        CoreFacts::Result(_) => CoreType::Result,
+        CoreFacts::Verify(_) => CoreType::Verify,
+        CoreFacts::Payment(_) => CoreType::Payment,
+        CoreFacts::Error(_) => CoreType::Error,
     }
 }
