@@ -234,6 +234,10 @@ pub trait Machine: Sized + 'static {
     /// of it, also where the machine has none of its own.
     fn opening(event: &Event) -> Option<BundleBasis>;
 
+    /// True if records of its subjects rest on streams besides those of the opening: [`Machine::links`] is asked
+    /// of no other machine's.
+    const HAS_LINKS: bool;
+
     /// Returns the streams that the record of an event rests on, besides those of the opening: what a bundle
     /// brings (machines.md section 10).
     fn links(event: &Event) -> Vec<Stream>;

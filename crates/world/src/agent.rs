@@ -62,7 +62,7 @@ pub struct Agent {
     pub receipts: u64,
     /// Record hash of the last one.
     pub last_receipt: Option<Digest>,
-    /// REQUESTs it sent that are still open.
+    /// REQUESTs it sent that are still open. A state root has them; limits count the subjects themselves.
     pub open_requests: u64,
     /// Bytes of the bodies accepted from it on the day of `accepted_day`.
     pub accepted_bytes: u64,

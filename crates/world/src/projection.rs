@@ -86,7 +86,10 @@ pub trait DetailForm {
 impl DetailForm for Value {
     #[expect(clippy::expect_used, reason = "structs with string keys")]
     fn of(detail: &impl Serialize) -> Value {
-        serde_json::to_value(detail).expect("it holds strings, integers, booleans and objects only")
+        let detail = serde_json::to_value(detail);
+        let detail = detail.expect("it holds strings, integers, booleans and objects only");
+        debug_assert!(detail.is_object(), "{detail}");
+        detail
     }
 }
 

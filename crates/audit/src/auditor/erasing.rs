@@ -46,8 +46,16 @@ impl Auditor {
         self.findings.extend(findings);
     }
 
-    /// Whether bodies of a subject might be erased at `at`, as far as the records before show.
+    /// Whether bodies of a subject might be erased at `at`, as far as the records before show: it is over, and so
+    /// is the subject that it opened.
     fn may_erase(&self, subject: Subject, at: TimestampMs) -> bool {
+        let opened = self.rows.opened_by(subject);
+        let mut both = [Some(subject), opened].into_iter().flatten();
+        both.all(|subject| self.may_erase_own(subject, at))
+    }
+
+    /// The same of that subject alone.
+    fn may_erase_own(&self, subject: Subject, at: TimestampMs) -> bool {
         let world = self.world();
         let is_over = match &self.extract {
             // When it was watched no longer, a record of another stream may have shown.
@@ -58,9 +66,5 @@ impl Auditor {
         let is_disputed = interaction.is_some_and(|id| self.rows.is_disputed(id));
         erasure::is_ever_erased(subject)
             && (!self.knows_subject(subject) || (is_over && !is_disputed))
-            && self
-                .rows
-                .opened_by(subject)
-                .is_none_or(|opened| self.may_erase(opened, at))
     }
 }

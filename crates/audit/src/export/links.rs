@@ -13,6 +13,13 @@ pub fn opening(subject: Subject, event: &Event) -> Option<BundleBasis> {
     with_machine!(subject, M(_) => M::opening(event))
 }
 
+/// True if records of `stream` may rest on other streams. Those of no other stream are read for links: an agent
+/// may have advertised for years.
+pub fn has_links(stream: &Stream) -> bool {
+    let subject = stream.subject();
+    subject.is_some_and(|subject| with_machine!(subject, M(_) => M::HAS_LINKS))
+}
+
 /// The streams that a record of `stream` rests on.
 pub fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
     let linked = |subject| with_machine!(subject, M(_) => M::links(event));

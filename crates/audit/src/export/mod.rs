@@ -57,7 +57,7 @@ mod trailer;
 pub use end::{LastRecord, SignedEnd, StreamEnd};
 pub use foreign::foreign_file;
 pub use header::{BUNDLE_VERSION, EXPORT_VERSION, Header, Scope};
-pub use links::{links, opening};
+pub use links::{has_links, links, opening};
 pub use reader::{
     Body, CheckpointLine, EndLine, Fault, FaultKind, Item, KeysLine, MAX_LINE_BYTES, PathLine,
     Reader, RecordLine,

@@ -135,9 +135,9 @@ fn reached(event: &Event) -> Vec<u64> {
 pub(crate) fn check(decided: &Decided<'_>, findings: &mut Findings) {
     match decided.stream {
         Stream::Network(name) => of_sight(decided, name, findings),
-        // Of a round's draw the machine holds the block to its height and to the vote before it.
         Stream::Of(_) => match decided.event.accepted() {
             Some(accepted) => in_order_of_names(decided, accepted, findings),
+            // Of the draw of a round its machine holds the block to its height and to the vote before it.
             None => not_while_blind(decided, findings),
         },
         Stream::Ledger | Stream::Agent(_) | Stream::Mail(_) | Stream::Roots => {}

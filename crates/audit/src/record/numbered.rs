@@ -139,7 +139,7 @@ impl Number {
         let number = u32::try_from(entries.saturating_add(1)).ok();
         #[expect(
             clippy::expect_used,
-            reason = "a log of 2^32 interactions or envelopes takes more memory than this"
+            reason = "a log of 2^32 subjects or envelopes takes more memory than this"
         )]
         Number(
             number

@@ -231,7 +231,7 @@ impl Rows {
     /// Notes the subject that a record of another one opens or makes.
     fn note_opened(&mut self, subject: Subject, event: &Event) {
         if let Some(opened) = with_machine!(subject, M(_) => M::opens(event)) {
-            self.opened.insert(subject, opened);
+            self.opened.entry(subject).or_insert(opened);
         }
     }
 
@@ -249,7 +249,9 @@ impl Rows {
     pub(crate) fn fold(&mut self, world: &World, record: &Record, touched: &Touched) {
         let position = record.position();
         if *touched == Touched::EveryClock {
+            // Only rows of live subjects change.
             self.last_every_clock = Some(position);
+            return;
         }
         if let Touched::Subject(subject) = touched
             && record.stream_seq() == 0

@@ -87,7 +87,7 @@ pub struct ReadModelCheck {
     /// Agents compared, with what they have earned; none where the rows lag.
     #[serde(skip_serializing_if = "is_zero")]
     pub agents: u64,
-    /// Interactions that were not compared: they were moving, or could not be replayed.
+    /// Subjects that were not compared: they were moving, or could not be replayed.
     pub not_compared: u64,
 }
 

@@ -10,7 +10,7 @@ use x811_protocol::key::SecretKey;
 use crate::port::{DamagedBody, LedgerStore, ReadModel};
 use crate::proof::{self, ProofError};
 use x811_audit::export::{
-    Header, LastRecord, Scope, SignedEnd, StreamEnd, Trailer, links, opening,
+    Header, LastRecord, Scope, SignedEnd, StreamEnd, Trailer, has_links, links, opening,
 };
 use x811_audit::standing::Settling;
 use x811_protocol::stream::{Stream, Subject};
@@ -458,7 +458,7 @@ async fn linked<S: LedgerStore, R: ReadModel>(
 ) -> Result<BTreeSet<String>, BundleError> {
     let (mut found, mut open) = (BTreeSet::new(), vec![Stream::Of(subject)]);
     while let Some(stream) = open.pop() {
-        if stream.subject().is_none() {
+        if !has_links(&stream) {
             continue;
         }
         let name = stream.to_string();

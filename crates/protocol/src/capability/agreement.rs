@@ -482,6 +482,8 @@ impl Machine for Agreement {
     }
 
     /// The session that made a revision, and the descriptor of the provider.
+    const HAS_LINKS: bool = true;
+
     fn links(event: &Event) -> Vec<Stream> {
         let Event::Effect(Effect::Agreed(agreed)) = event else {
             return Vec::new();

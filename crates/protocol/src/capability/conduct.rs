@@ -351,6 +351,8 @@ impl Machine for Conduct {
         Some(BundleBasis::by_effect(vec![breach.provider]))
     }
 
+    const HAS_LINKS: bool = false;
+
     fn links(_event: &Event) -> Vec<Stream> {
         Vec::new()
     }

@@ -274,6 +274,8 @@ impl Machine for Descriptor {
         BundleBasis::by_message(accepted, vec![accepted.envelope.from])
     }
 
+    const HAS_LINKS: bool = false;
+
     fn links(_event: &Event) -> Vec<Stream> {
         Vec::new()
     }

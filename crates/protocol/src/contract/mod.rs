@@ -189,6 +189,8 @@ impl Machine for Contract {
         BundleBasis::between(event.accepted()?)
     }
 
+    const HAS_LINKS: bool = false;
+
     fn links(_event: &Event) -> Vec<Stream> {
         Vec::new()
     }

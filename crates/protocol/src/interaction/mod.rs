@@ -226,6 +226,8 @@ impl Machine for Interaction {
     }
 
     /// The contract and the agreement of a REQUEST.
+    const HAS_LINKS: bool = true;
+
     fn links(event: &Event) -> Vec<Stream> {
         let request = event.accepted();
         let request = request.filter(|accepted| matches!(accepted.facts, Facts::Request(_)));

@@ -46,8 +46,9 @@ pub enum SchemaFit {
 
 /// The ledger as of a moment, as a decision may read it.
 ///
-/// Another subject is found by the type of its machine, so that a machine is free to ask for any. One
-/// question, [`LedgerView::requested_under`], is about interactions alone: a leniency names them so.
+/// Another subject is found by the type of its machine, so that a machine is free to ask for any. Two
+/// questions are of one machine alone: [`LedgerView::requested_under`], a leniency of interactions, and
+/// [`LedgerView::deliveries_charged`], which limits rounds.
 pub trait LedgerView {
     /// The moment of the decision.
     fn now(&self) -> TimestampMs;

@@ -28,7 +28,7 @@ pub struct VoterStanding {
 }
 
 /// What a decision about a round reads of a [`LedgerView`], as a trait that [`Context`] can hold as an object.
-pub trait RoundView {
+pub trait RoundLedger {
     /// What that agent is to the ledger.
     fn standing(&self, agent: Did) -> VoterStanding;
 
@@ -40,7 +40,7 @@ pub trait RoundView {
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Registry and other rounds.
-    pub view: &'a dyn RoundView,
+    pub view: &'a dyn RoundLedger,
     /// Height of the last known head of the network that draws, unless that is blind.
     pub head: Option<u64>,
     /// The ledger, which every message is addressed to.
@@ -51,7 +51,7 @@ pub struct Context<'a> {
     pub rounds: Option<&'a Rounds>,
 }
 
-impl<V: LedgerView> RoundView for V {
+impl<V: LedgerView> RoundLedger for V {
     fn standing(&self, agent: Did) -> VoterStanding {
         let Some(known) = self.agent(agent) else {
             return VoterStanding::default();

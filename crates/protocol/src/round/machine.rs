@@ -249,6 +249,8 @@ impl Machine for Round {
 
     /// The rounds that a message names, and all who say something in the round or are to vote: a human, and
     /// whoever claims to lead, are no members.
+    const HAS_LINKS: bool = true;
+
     fn links(event: &Event) -> Vec<Stream> {
         let Some(EnvelopeAccepted {
             envelope,

@@ -45,7 +45,7 @@ pub mod tally;
 mod told;
 
 pub use contest::{Board, Contest, Draw, Ending, Shown, Waiting, assumed, settle};
-pub use context::{Context, RoundView, VoterStanding};
+pub use context::{Context, RoundLedger, VoterStanding};
 pub use event::{
     Anomaly, AnomalyNoted, CycleDrawn, EscalationReason, Resubmitted, RoundDecided, RoundEscalated,
     RoundEvent, RoundOpened, RoundWindow,

@@ -8,7 +8,7 @@ use super::lasting::{Failed, Relation};
 use super::message::refused;
 use super::rivals::Walk;
 use super::state::State;
-use super::{Context, Derived, RoundView, Seed, VoterStanding};
+use super::{Context, Derived, RoundLedger, Seed, VoterStanding};
 use crate::code::Code;
 use crate::did::Did;
 use crate::digest::Digest;
@@ -178,7 +178,7 @@ pub(super) fn closing(
     context: &Context<'_>,
     now: TimestampMs,
 ) -> Result<Option<Seed>, Refusal> {
-    struct RoundBoard<'a>(&'a dyn RoundView);
+    struct RoundBoard<'a>(&'a dyn RoundLedger);
     impl Board for RoundBoard<'_> {
         fn round(&self, id: RoundId) -> Option<&State> {
             self.0.round(id)

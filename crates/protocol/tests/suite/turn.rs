@@ -145,7 +145,7 @@ impl Machine for Count {
     }
 
     fn detail(state: &State) -> impl Serialize {
-        state.counted
+        serde_json::json!({ "counted": state.counted })
     }
 
     fn open_between(state: &State) -> Option<(Did, Did)> {
@@ -202,6 +202,8 @@ impl Machine for Count {
     fn blocks<'a>(_state: Option<&'a State>, _event: &'a Event) -> Vec<NamedBlock<'a>> {
         Vec::new()
     }
+
+    const HAS_LINKS: bool = false;
 
     fn links(_event: &Event) -> Vec<stream::Stream> {
         Vec::new()

@@ -265,9 +265,10 @@ pub(super) fn round_of(row: &SubjectRow) -> Option<&Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use x811_world::erasure::is_ever_erased;
 
     #[test]
-    fn every_kind_reads_the_ids_of_its_subjects_as_paths_have_them() {
+    fn every_kind_says_of_its_subjects_what_they_say_of_themselves() {
         const ID: &str = "0190a1b2-c3d4-7e5f-8901-234567890abc";
         for kind in KINDS {
             let written = [ID.to_owned(), format!("neg-{ID}")];
@@ -275,6 +276,10 @@ mod tests {
             let subject = subject.unwrap();
             let path = format!("{}/{}", kind.path, subject.public_id());
             assert_eq!((subject.kind(), subject.path()), (kind.machine, path));
+            assert_eq!(subject.noun(), kind.name);
+            assert_eq!(kind.erasure.is_some(), is_ever_erased(subject));
+            let is_listed = LISTS.iter().any(|list| list.kind.machine == kind.machine);
+            assert_eq!(is_listed, subject.has_list());
         }
     }
 }

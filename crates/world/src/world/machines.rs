@@ -345,7 +345,7 @@ impl<M: Machine> Machines<M> {
     }
 
     /// Open ones that `by` opened with `with`.
-    pub(crate) fn open_between(&self, by: Did, with: Did) -> u64 {
+    pub fn open_between(&self, by: Did, with: Did) -> u64 {
         self.open_pairs.get(&(by, with)).copied().unwrap_or(0)
     }
 

@@ -498,12 +498,6 @@ impl World {
         self.owed.contains_key(&(cause, to))
     }
 
-    /// Open interactions that `initiator` began with `provider`.
-    pub fn open_between(&self, initiator: Did, provider: Did) -> u64 {
-        let interactions = &self.subjects.interactions;
-        interactions.open_between(initiator, provider)
-    }
-
     /// Messages of that DID that were refused or repeated lately; not from the log.
     pub(crate) fn refusals(&self, from: Did) -> u64 {
         self.refusals.count(&from)

@@ -345,10 +345,7 @@ fn tables() -> BTreeMap<(&'static str, &'static str), Missed> {
             ("ledger.db", "nonce_journal"),
             Never("refusals of the last minutes; empty here"),
         ),
-        (
-            ("read.db", "subjects"),
-            Never("no negotiation here; the audit compares them in sequencer/contracts.rs"),
-        ),
+        (("read.db", "subjects"), Doctor("rows")),
         (
             ("read.db", "subject_members"),
             Never("no negotiation here; the doctor rebuilds and compares them"),
@@ -363,7 +360,6 @@ fn tables() -> BTreeMap<(&'static str, &'static str), Missed> {
             Never("the gap counts from the last record then"),
         ),
         (("ledger.db", "_sqlx_migrations"), Start),
-        (("read.db", "interactions"), Doctor("rows")),
         (("read.db", "deliveries"), Doctor("rows")),
         (("read.db", "stream_records"), Doctor("rows")),
         (("read.db", "tiles"), Doctor("rows")),

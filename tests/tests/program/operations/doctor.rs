@@ -23,7 +23,7 @@ async fn wrong_rows_are_found_and_repaired() {
         .sql(
             "read.db",
             &[
-                "UPDATE interactions SET state = 'completed'",
+                "UPDATE subjects SET state = 'completed'",
                 "DELETE FROM deliveries",
                 "INSERT INTO stream_records VALUES ('mail:nobody', 0, 3)",
             ],
@@ -32,7 +32,7 @@ async fn wrong_rows_are_found_and_repaired() {
     let found = place.over(&["doctor"], &["ledger"]);
     assert_eq!(found.code, Some(20), "{found:?}");
     let sentences = found.json()["findings"].to_string();
-    for table in ["interactions", "deliveries", "stream_records"] {
+    for table in ["subjects", "deliveries", "stream_records"] {
         assert!(sentences.contains(table), "{table}: {sentences}");
     }
 

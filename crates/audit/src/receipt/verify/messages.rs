@@ -107,20 +107,19 @@ impl Messages {
         let (mut request, mut offer, mut accept, mut verify) = (None, None, None, None);
         let mut payments = Vec::new();
         for (accepted, place) in read {
-            let facts = accepted.facts.clone();
-            let Some(facts) = facts.core() else {
+            let Some(facts) = accepted.facts.core() else {
                 continue;
             };
             match facts {
                 CoreFacts::Request(facts) => {
-                    request = Some(message(accepted, facts.clone(), place))
+                    request = Some(message(facts.clone(), accepted, place))
                 }
-                CoreFacts::Offer(facts) => offer = Some(message(accepted, facts.clone(), place)),
-                CoreFacts::Accept(facts) => accept = Some(message(accepted, facts.clone(), place)),
+                CoreFacts::Offer(facts) => offer = Some(message(facts.clone(), accepted, place)),
+                CoreFacts::Accept(facts) => accept = Some(message(facts.clone(), accepted, place)),
                 CoreFacts::Verify(facts) if facts.verified => {
-                    verify = Some(message(accepted, facts.clone(), place));
+                    verify = Some(message(facts.clone(), accepted, place));
                 }
-                CoreFacts::Payment(facts) => payments.push(message(accepted, facts.clone(), place)),
+                CoreFacts::Payment(facts) => payments.push(message(facts.clone(), accepted, place)),
                 CoreFacts::Reject(_)
                 | CoreFacts::Result(_)
                 | CoreFacts::Verify(_)
@@ -335,7 +334,7 @@ impl Messages {
     }
 }
 
-fn message<F>(accepted: EnvelopeAccepted, facts: F, place: LeafPlace) -> Message<F> {
+fn message<F>(facts: F, accepted: EnvelopeAccepted, place: LeafPlace) -> Message<F> {
     Message {
         accepted,
         facts,

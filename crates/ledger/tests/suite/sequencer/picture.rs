@@ -14,12 +14,13 @@ use x811_protocol::digest::Digest;
 use x811_protocol::event::Event;
 use x811_protocol::evm::TxHash;
 use x811_protocol::id::{EnvelopeId, InteractionId};
+use x811_protocol::interaction::Interaction;
 use x811_protocol::parameters::Parameters;
 use x811_protocol::stream::Subject;
 use x811_protocol::time::TimestampMs;
 use x811_world::agent::Agent;
 use x811_world::projection;
-use x811_world::{FirstAnswer, Live, OwedNotice, World};
+use x811_world::{FirstAnswer, HeldMachine as _, Live, OwedNotice, World};
 
 /// Nonces and ids may be forgotten a bucket of time apart; within this they may not.
 const REMEMBERED_MS: u64 = 14 * 60_000;
@@ -147,8 +148,10 @@ fn assert_counts(world: &World, events: &[(Record, Event)]) {
         }
     }
     assert_eq!(world.sizes().open_pairs, by_pair.len(), "pairs");
+    let interactions = Interaction::of(world);
     for ((initiator, provider), open) in &by_pair {
-        assert_eq!(world.open_between(*initiator, *provider), *open, "pair");
+        let counted = interactions.open_between(*initiator, *provider);
+        assert_eq!(counted, *open, "pair");
     }
     let today = world.head().recorded_at_ms / 86_400_000;
     let mut bytes: BTreeMap<Did, u64> = BTreeMap::new();

@@ -178,6 +178,8 @@ impl Machine for Session {
 
     /// The descriptor that a request is decided by or the agreement that it renews, and the agreement that the
     /// second signature makes.
+    const HAS_LINKS: bool = true;
+
     fn links(event: &Event) -> Vec<Stream> {
         let asked = event.accepted().and_then(|accepted| {
             let Facts::Capability(CapabilityFacts::Request(request)) = &accepted.facts else {

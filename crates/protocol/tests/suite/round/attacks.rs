@@ -5,8 +5,8 @@ use x811_protocol::facts::consensus::{ConsensusFacts, Decision, Mechanism, Votin
 use x811_protocol::machine::Input;
 use x811_protocol::parameters::{LeaderPolicy, Leaders, Rounds};
 use x811_protocol::round::{
-    self, Context, Outcome, Reason, RoundDecided, RoundEvent, RoundOpened, RoundView, RoundWindow,
-    State, StateName, VoterStanding,
+    self, Context, Outcome, Reason, RoundDecided, RoundEvent, RoundLedger, RoundOpened,
+    RoundWindow, State, StateName, VoterStanding,
 };
 
 use super::world::{Kept, Stored, World, agent, code, evolve, of_round, open_vote, reveal};
@@ -217,7 +217,7 @@ fn cc_005_cx_19_and_cx_21_what_a_mechanism_needs() {
 
 struct Nobody;
 
-impl RoundView for Nobody {
+impl RoundLedger for Nobody {
     fn standing(&self, _agent: x811_protocol::did::Did) -> VoterStanding {
         VoterStanding::default()
     }

@@ -21,7 +21,7 @@ use x811_protocol::parameters::Rounds;
 use x811_protocol::refusal::Refusal;
 use x811_protocol::round::{
     self, Board, Context, CycleDrawn, Derived, Entry, Failed, InARow, Message, Opened, Outcome,
-    Reason, Recorded, Relation, RoundEvent, RoundView, RoundWindow, State, TallyVerdict,
+    Reason, Recorded, Relation, RoundEvent, RoundLedger, RoundWindow, State, TallyVerdict,
     VoterStanding,
 };
 use x811_protocol::signature::Signature;
@@ -111,7 +111,7 @@ pub(crate) struct World {
 
 struct TestView<'a>(&'a World);
 
-impl RoundView for TestView<'_> {
+impl RoundLedger for TestView<'_> {
     fn standing(&self, agent: Did) -> VoterStanding {
         VoterStanding {
             age_ms: 1_000,

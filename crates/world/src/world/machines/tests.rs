@@ -36,6 +36,7 @@ macro_rules! lines {
                 assert_eq!(<$machine>::subject(some_id::<$machine>()), subject);
                 assert_eq!(subject.kind(), $kind);
                 assert_eq!(subject.to_string().parse(), Ok(subject));
+                assert_eq!(Subject::from_uuid($kind, subject.uuid()), Some(subject));
                 assert_eq!(Stream::Of(subject).to_string().parse(), Ok(Stream::Of(subject)));
                 assert_absent::<$machine>(&world);
                 subjects.insert(subject.to_string());
