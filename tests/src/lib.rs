@@ -4,6 +4,7 @@ pub mod anvil;
 pub mod binary;
 pub mod browser;
 pub mod eventstore;
+pub mod ports;
 pub mod postgres;
 pub mod proxy;
 pub mod size;

@@ -4,9 +4,9 @@
 use super::client::get;
 use super::ledger::{Ledger, Place};
 use serde_json::Value;
-use std::net::TcpListener;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use x811_tests::ports::free_ports;
 
 /// The longest that is waited for a process to become what it should be.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -75,12 +75,7 @@ impl Host {
 
 /// Two hosts over the database at `url`, with further options each; nothing runs there yet.
 pub(crate) fn hosts(url: &str, options: &[&str]) -> [Host; 2] {
-    // Free now, and soon taken.
-    let ports = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    let listen = ports
-        .each_ref()
-        .map(|port| port.local_addr().unwrap().to_string());
-    drop(ports);
+    let listen = free_ports::<2>().map(|port| format!("127.0.0.1:{port}"));
     [0, 1].map(|own| {
         let peer = format!("http://{}", listen[1 - own]);
         let words = ["--store-url", url, "--store-wait", "--store-peer", &peer];

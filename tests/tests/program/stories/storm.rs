@@ -1,22 +1,15 @@
 //! `x811 anvil storm` against a running ledger with its settings for Base.
 
-use std::net::TcpListener;
-
 use x811_tests::anvil::Anvil;
+use x811_tests::ports::free_ports;
 
 use super::playground::Playground;
 use super::stage::Stage;
 
-/// Two ports that nobody listens on.
-fn ports() -> [u16; 2] {
-    let bound = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    bound.map(|listener| listener.local_addr().unwrap().port())
-}
-
 #[tokio::test]
 async fn a_short_storm_loses_nothing_and_nothing_is_paid_twice() {
     let playground = Playground::start();
-    let ports = ports();
+    let ports = free_ports::<2>();
     let [first, second] = ports.map(|port| format!("http://127.0.0.1:{port}"));
     let options = ["--rpc", &first, "--second-rpc", &second].map(str::to_owned);
     let anvil = Anvil::attach(&playground.rpc_url());
