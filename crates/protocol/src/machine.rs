@@ -234,8 +234,8 @@ pub trait Machine: Sized + 'static {
     /// of it, also where the machine has none of its own.
     fn opening(event: &Event) -> Option<BundleBasis>;
 
-    /// True if records of its subjects rest on streams besides those of the opening: [`Machine::links`] is asked
-    /// of no other machine's.
+    /// True if records of its subjects rest on streams besides those of the opening. [`Machine::links`] is asked
+    /// only where this is true.
     const HAS_LINKS: bool;
 
     /// Returns the streams that the record of an event rests on, besides those of the opening: what a bundle

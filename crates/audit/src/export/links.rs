@@ -22,6 +22,12 @@ pub fn has_links(stream: &Stream) -> bool {
 
 /// The streams that a record of `stream` rests on.
 pub fn links(stream: &Stream, event: &Event) -> Vec<Stream> {
-    let linked = |subject| with_machine!(subject, M(_) => M::links(event));
+    let linked = |subject| {
+        with_machine!(subject, M(_) => if M::HAS_LINKS {
+            M::links(event)
+        } else {
+            Vec::new()
+        })
+    };
     stream.subject().map_or_else(Vec::new, linked)
 }

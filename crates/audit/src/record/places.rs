@@ -28,7 +28,7 @@ pub(crate) struct RowPlace {
     pub(crate) subject: Option<Number>,
     /// To whom it was delivered.
     pub(crate) recipient: Option<Number>,
-    /// Its body, where that may be erased.
+    /// The body, if it may be erased.
     pub(crate) body: Option<Body>,
 }
 

@@ -135,7 +135,7 @@ struct KnownSubject {
     subject: Subject,
     /// Position of the record that opened it.
     opened_position: u64,
-    /// Its row, once the world has let go of it.
+    /// The row of the subject, once the world no longer holds it.
     row: Option<PackedRow>,
 }
 
@@ -287,7 +287,7 @@ impl Rows {
         self.subjects[number].row = Some(packed);
     }
 
-    /// Nothing follows: folds the rows of live subjects; `world` is the state after all records.
+    /// Folds the rows of live subjects after the last record; `world` is the state after all records.
     pub(crate) fn close(&mut self, world: &World) {
         for live in world.live() {
             self.keep(&live);

@@ -27,7 +27,7 @@ const PAGE: usize = 1_000;
 /// Positions by stream, which are due.
 struct Positions<'a> {
     rows: &'a Rows,
-    /// Of subjects, by their number.
+    /// Lists of subjects, by their number.
     lists: Lists,
     /// Of all other streams, until they were taken.
     others: HashMap<Box<str>, Vec<u64>, RandomState>,

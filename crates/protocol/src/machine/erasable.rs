@@ -20,7 +20,7 @@ pub struct ErasureWords {
     pub live: &'static str,
     /// The same once the state is terminal and something is still owed or watched.
     pub settling: &'static str,
-    /// How to name a subject, where there is none of that id; may be empty.
+    /// The form in which a subject is named, as a hint after an unknown id; may be empty.
     pub unknown: &'static str,
     /// Why bodies of that subject stay, as a clause about the past.
     pub kept: &'static str,

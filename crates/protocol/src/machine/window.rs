@@ -8,7 +8,7 @@ use crate::time::TimestampMs;
 pub struct OpenWindow {
     /// The last moment before time alone acts.
     pub ends_at: TimestampMs,
-    /// Its name in sentences of an audit.
+    /// The name of the window in sentences of an audit.
     pub name: &'static str,
     /// What its end causes.
     pub end: WindowEnd,
@@ -17,7 +17,7 @@ pub struct OpenWindow {
 /// What the end of a window causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowEnd {
-    /// A lapse.
+    /// The window lapses: this is recorded.
     Lapse(Lapsed),
     /// The confirmation that nothing is due.
     NothingDue,

@@ -51,7 +51,7 @@ pub(super) struct Kind {
     pub(super) read: (&'static str, &'static str, Form),
     /// Operation id and form of the answer.
     pub(super) history: (&'static str, Form),
-    /// Operation id.
+    /// Operation id of the bundle.
     pub(super) bundle: &'static str,
     /// Summaries of these three operations, where the kind has its own.
     pub(super) summaries: [Option<&'static str>; 3],
